@@ -47,7 +47,7 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if state.engine.settings.public_url.starts_with("https:") {
+    if state.engine.settings().public_url.starts_with("https:") {
         headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
     cautious(headers);
@@ -102,7 +102,7 @@ pub async fn no_method(request: Request) -> ApiError {
 fn request_id(state: &ApiState) -> HeaderValue {
     let engine = &state.engine;
     let mut buffer = [0; ulid_text::LENGTH];
-    let text = ulid_text::write(engine.ids.ulid(engine.clock.now()).0, &mut buffer);
+    let text = ulid_text::write(engine.ids().ulid(engine.clock().now()).0, &mut buffer);
     // Letters and digits are always a header value.
     HeaderValue::from_bytes(text).unwrap_or_else(|_| HeaderValue::from_static("req_unknown"))
 }

@@ -75,7 +75,7 @@ impl Default for StreamLimits {
 
 impl ApiState {
     pub fn new(engine: Engine, settings: HttpSettings) -> Self {
-        let idempotency = Idempotency::new(engine.store.clone(), engine.clock.clone());
+        let idempotency = Idempotency::new(engine.store().clone(), engine.clock().clone());
         Self(Arc::new(Inner {
             engine,
             settings,

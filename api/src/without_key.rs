@@ -55,7 +55,7 @@ async fn of_payer(
     let path = request.extract_parts::<Path<Vec<(String, String)>>>().await;
     let (_, id) = path.ok()?.0.into_iter().next()?;
     let id = id.parse::<PaymentId>().ok()?;
-    let access = &state.engine.access;
+    let access = state.engine.access();
     if !access.allow_payers(address?).allowed {
         return None;
     }
@@ -68,7 +68,7 @@ async fn of_payer(
 /// Counts a request without a key. `None`: it is within the limit, or its address is not known, as
 /// inside a test.
 pub fn refusal(state: &ApiState, address: Option<IpAddr>) -> Option<ApiError> {
-    let rate = state.engine.access.allow_without_key(address?);
+    let rate = state.engine.access().allow_without_key(address?);
     (!rate.allowed).then(|| ApiError::too_many_requests(rate))
 }
 

@@ -129,7 +129,7 @@ impl Bench {
     #[allow(clippy::unwrap_used)]
     pub fn caller(&self) -> Caller {
         self.engine
-            .access
+            .access()
             .authenticate(self.keys.sandbox_secret_key.expose())
             .unwrap()
     }

@@ -65,7 +65,11 @@ impl AtProvider {
             methods: None,
             config,
         };
-        let made = merchant.engine.access.create_connection(connection).await?;
+        let made = merchant
+            .engine
+            .access()
+            .create_connection(connection)
+            .await?;
         Ok(Self {
             connection: made.id,
             merchant,
@@ -84,17 +88,17 @@ impl AtProvider {
     /// When the provider cannot be asked.
     pub async fn listed(&self) -> anyhow::Result<Listing> {
         let engine = &self.merchant.engine;
-        let connection = engine.access.connection(self.connection);
+        let connection = engine.access().connection(self.connection);
         let connection = connection.context("the connection")?;
-        let gateway = engine.gateways.current(&connection.gateway);
+        let gateway = engine.gateways().current(&connection.gateway);
         let call = ListingCall {
             gateway: gateway.context("the gateway")?,
             environment: connection.environment,
-            config: engine.access.connection_config(&connection)?,
+            config: engine.access().connection_config(&connection)?,
             from: START,
             until: START.plus(Duration::from_secs(3_600)),
         };
-        let listing = engine.gateways.list_transactions(&call).await;
+        let listing = engine.gateways().list_transactions(&call).await;
         listing.map_err(anyhow::Error::msg)
     }
 

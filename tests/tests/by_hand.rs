@@ -114,7 +114,7 @@ async fn a_list_says_its_environment_and_shows_live_once_there_is_something_live
         methods: None,
         config: json!({}),
     };
-    let access = &world.merchant.bench.engine.access;
+    let access = world.merchant.bench.engine.access();
     access.create_connection(new).await?;
     let key = format!("Bearer {}", world.merchant.live());
     let headers = [("authorization", key.as_str())];

@@ -259,7 +259,7 @@ async fn a_code_is_typed_wrong_once_then_right_and_is_written_down_nowhere() -> 
         methods: None,
         config: json!({ "ask_code": true }),
     };
-    engine.access.create_connection(connection).await?;
+    engine.access().create_connection(connection).await?;
     let id = payment(&merchant, json!({})).await?;
     let form = format!("country=BJ&method=mtn_bj&msisdn={PAYS}");
     let (_, pay) = confirm_form(&merchant, &id, &form).await?;
@@ -348,7 +348,7 @@ async fn a_store_that_goes_away_before_the_last_step_costs_nothing() -> anyhow::
     let id = payment(&merchant, json!({})).await?;
     let form = format!("country=BJ&method=mtn_bj&msisdn={PAYS}");
     let (_, pay) = confirm_form(&merchant, &id, &form).await?;
-    merchant.bench.engine.store.close().await;
+    merchant.bench.engine.store().close().await;
     let reply = post(&merchant, &format!("/checkout/{id}/confirm"), &pay).await?;
     assert_eq!(reply.status, 503);
     assert!(reply.text.contains("do not pay again") && reply.text.contains("Try again"));

@@ -29,7 +29,12 @@ async fn connect(merchant: &Merchant, environment: Environment) -> anyhow::Resul
         methods: None,
         config: json!({}),
     };
-    Ok(merchant.bench.engine.access.create_connection(new).await?)
+    Ok(merchant
+        .bench
+        .engine
+        .access()
+        .create_connection(new)
+        .await?)
 }
 
 /// Two connections, in the order in which they are tried.
@@ -110,7 +115,7 @@ async fn a_connection_is_not_deleted_while_an_attempt_is_open_there() -> anyhow:
     let why = refused.to_string();
     assert!(matches!(refused, AccessError::OpenAttempts(_)), "{why}");
     assert!(why.contains("(1)") && why.contains("disable it"), "{why}");
-    assert!(engine.access.connection(connection.id).is_some());
+    assert!(engine.access().connection(connection.id).is_some());
     let another = paid(&merchant, merchant.secret()).await?;
     assert_eq!(
         another.attempts[0].candidate.connection, connection.id,
@@ -129,7 +134,7 @@ async fn a_connection_is_not_deleted_while_an_attempt_is_open_there() -> anyhow:
     let note = "seen in the provider's books".to_owned();
     engine.resolve(open.id, ada, note, settled).await?;
     engine.delete_connection(connection.id).await?;
-    assert!(engine.access.connection(connection.id).is_none());
+    assert!(engine.access().connection(connection.id).is_none());
     let gone = engine.delete_connection(connection.id).await;
     assert!(matches!(gone, Err(AccessError::NotFound { .. })));
     Ok(())
@@ -139,7 +144,7 @@ async fn a_connection_is_not_deleted_while_an_attempt_is_open_there() -> anyhow:
 async fn what_begins_while_its_connection_is_being_deleted_goes_elsewhere() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let [closing, other] = two(&merchant, Environment::Live).await?;
-    let access = &merchant.bench.engine.access;
+    let access = merchant.bench.engine.access();
     let deletion = access.begin_deletion(closing.id).await?;
     let paid = paid(&merchant, merchant.live()).await?;
     let went: Vec<_> = paid
@@ -243,7 +248,7 @@ async fn routing_keeps_to_the_limits_of_a_connection() -> anyhow::Result<()> {
         ..ConnectionChange::default()
     };
     engine
-        .access
+        .access()
         .update_connection(connection.id, change)
         .await?;
     let app = merchant.bench.caller().app.id;

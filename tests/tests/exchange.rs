@@ -26,7 +26,7 @@ async fn merchant(correction: Option<&str>) -> anyhow::Result<Merchant> {
         settings: Some(settings),
         ..AppChange::default()
     };
-    let access = &merchant.bench.engine.access;
+    let access = merchant.bench.engine.access();
     access.update_app(caller.app.id, change).await?;
     Ok(merchant)
 }
@@ -41,7 +41,7 @@ async fn initialize(merchant: &Merchant, currency: &str) -> anyhow::Result<Reply
 
 async fn set(merchant: &Merchant, from: &str, to: &str, rate: &str) -> anyhow::Result<()> {
     let currency = |code: &str| Currency::from_code(code).context("a currency");
-    let exchange = &merchant.bench.engine.exchange;
+    let exchange = merchant.bench.engine.exchange();
     let rate = Rate::parse(rate)?;
     exchange
         .set(currency(from)?, currency(to)?, rate, None)

@@ -72,7 +72,7 @@ impl Bench {
 
     /// Has pawaPay sign its callbacks for this connection's address.
     fn signed_callbacks(&self) {
-        let public_url = &self.merchant.engine.settings.public_url;
+        let public_url = &self.merchant.engine.settings().public_url;
         let url = format!("{public_url}/callbacks/{}", self.connection);
         self.pawapay.sign(&url, Some(Scheme::EcdsaP256));
     }
@@ -161,7 +161,7 @@ async fn a_payout_whose_commit_is_wrongly_refused_is_stored_and_dispatched_once(
     let bench = Bench::start().await?;
     bench.pawapay.settle_after(4);
     let (answer, until) = tokio::sync::oneshot::channel();
-    bench.merchant.engine.store.deny_next_commit(until);
+    bench.merchant.engine.store().deny_next_commit(until);
     // Its timer is due at once: it is dispatched while the answer of the store is still out.
     let dispatched = eventually("the payout", SOON, || async {
         bench.merchant.clock.advance(Duration::from_millis(250));

@@ -157,7 +157,7 @@ async fn confirmed(merchant: &Bench, url: &str) -> anyhow::Result<TransactionId>
         methods: None,
         config: json!({ "api_key": "sk_test", "base_url": url }),
     };
-    engine.access.create_connection(connection).await?;
+    engine.access().create_connection(connection).await?;
     let new = NewPayment {
         amount: amount(1_000, "XOF"),
         description: "Deux cafés".into(),

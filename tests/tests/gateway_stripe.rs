@@ -229,9 +229,9 @@ async fn a_key_that_stripe_refuses_is_named_and_not_stored_unless_the_check_is_s
     let connections = format!("/apps/{}/connections", bench.merchant.caller().app.id);
     let connection = format!("/connections/{}", bench.connection);
     let stored = || -> anyhow::Result<Value> {
-        let stored = engine.access.connection(bench.connection);
+        let stored = engine.access().connection(bench.connection);
         let stored = stored.context("the connection is there")?;
-        Ok(engine.access.connection_config(&stored)?)
+        Ok(engine.access().connection_config(&stored)?)
     };
     let (list, config) = (
         bench.operator("GET", &connections, &Value::Null).await?,

@@ -58,7 +58,12 @@ async fn merchant(
 async fn set_app(merchant: &Merchant, change: AppChange) -> anyhow::Result<()> {
     // A disabled app has no caller.
     let app = merchant.bench.keys.app;
-    merchant.bench.engine.access.update_app(app, change).await?;
+    merchant
+        .bench
+        .engine
+        .access()
+        .update_app(app, change)
+        .await?;
     Ok(())
 }
 
@@ -441,7 +446,7 @@ async fn ask_for_codes(merchant: &Merchant) -> anyhow::Result<()> {
         methods: None,
         config: json!({ "ask_code": true }),
     };
-    let access = &merchant.bench.engine.access;
+    let access = merchant.bench.engine.access();
     access.create_connection(connection).await?;
     Ok(())
 }

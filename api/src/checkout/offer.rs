@@ -11,7 +11,7 @@ use super::menu::{Asked, PaymentOption};
 
 /// Every way that some gateway would take now, for this payment's app, environment and amount.
 pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<PaymentOption> {
-    let methods = engine.directory.payment_methods().iter();
+    let methods = engine.directory().payment_methods().iter();
     methods
         .filter_map(|method| way(engine, tx, method))
         .collect()

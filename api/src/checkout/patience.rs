@@ -66,7 +66,7 @@ pub fn called_off(tx: &Transaction) -> Option<AfterCallOff> {
 pub fn wake(request: &CheckoutRequest) -> Option<String> {
     let attempt = waited_for(&request.context)?;
     let candidate = &attempt.candidate;
-    let gateways = &request.engine().gateways;
+    let gateways = request.engine().gateways();
     let version = gateways.version(&candidate.gateway, &candidate.gateway_hash)?;
     let wake = &version.method(Direction::Collect, &attempt.method)?.wake;
     let language = request.context.visitor.language.code();

@@ -80,14 +80,14 @@ async fn load(
             return Err(error_page::page(&visitor, error_page_for(id, &error), home));
         }
     };
-    let app = engine.access.app(tx.app).ok_or_else(missing)?;
+    let app = engine.access().app(tx.app).ok_or_else(missing)?;
     let context = PageContext {
         visitor: visitor(Some(&app)),
         tx,
         app,
-        directory: engine.directory.as_ref().clone(),
+        directory: engine.directory().clone(),
         icons: state.api.settings.method_icons.clone(),
-        now: engine.clock.now(),
+        now: engine.clock().now(),
         is_answer_lost: false,
     };
     let is_paused = context.tx.state == State::AwaitingCustomer && !engine.may_start(&context.tx);
@@ -108,7 +108,7 @@ pub(super) fn visitor(
     accept: Option<&HeaderValue>,
     app: Option<&App>,
 ) -> Visitor {
-    let settings = &state.api.engine.settings;
+    let settings = state.api.engine.settings();
     let query: Vec<(String, String)> =
         url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
@@ -123,7 +123,7 @@ pub(super) fn visitor(
             .or_else(apps)
             .unwrap_or(Language::English),
         chose_language: chosen.is_some(),
-        nonce: Nonce::new(&state.api.engine.ids),
+        nonce: Nonce::new(state.api.engine.ids()),
         service: settings.service_name.clone(),
         prefix: state.prefix.clone(),
         https: state.https,
@@ -198,7 +198,7 @@ impl CheckoutRequest {
     /// The way that was chosen, if it can work now.
     pub async fn chosen(&self, method: &str, alpha2: &str) -> Option<Selection> {
         let (engine, tx) = (self.engine(), &self.context.tx);
-        let method = engine.directory.payment_method(method)?;
+        let method = engine.directory().payment_method(method)?;
         let served = offer::way(engine, tx, method).into_iter().collect();
         let menu = Menu::new(tx, served).without(&self.state.api.settings.excluded_countries);
         let way = menu.find(&method.code, alpha2)?.clone();
@@ -214,12 +214,12 @@ impl CheckoutRequest {
     }
 
     pub fn open(&self, sealed: &str) -> Option<Answers> {
-        let (vault, account) = (self.engine().access.vault(), self.context.app.account);
+        let (vault, account) = (self.engine().access().vault(), self.context.app.account);
         Answers::open(sealed, vault, account, self.context.tx.id)
     }
 
     pub fn seal(&self, answers: &Answers) -> Option<String> {
-        answers.seal(self.engine().access.vault(), self.context.app.account)
+        answers.seal(self.engine().access().vault(), self.context.app.account)
     }
 
     /// To a step, with the answers in its address.
@@ -247,7 +247,7 @@ impl CheckoutRequest {
         match self.engine().transaction_again(&self.context.tx).await {
             Ok(Some(tx)) => {
                 self.context.tx = tx;
-                self.context.now = self.engine().clock.now();
+                self.context.now = self.engine().clock().now();
                 Ok(self)
             }
             Ok(None) => Err(self.error_page(&EngineError::NotFound)),

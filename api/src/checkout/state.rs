@@ -44,7 +44,7 @@ impl Deref for CheckoutState {
 
 impl CheckoutState {
     pub fn new(api: ApiState, draining: Draining) -> Self {
-        let public = Url::parse(&api.engine.settings.public_url).ok();
+        let public = Url::parse(&api.engine.settings().public_url).ok();
         let path = public.as_ref().map_or("", Url::path);
         Self(Arc::new(Inner {
             prefix: path.trim_end_matches('/').to_owned(),

@@ -98,7 +98,7 @@ fn guard(state: &ApiState, parts: &Parts) -> Result<Guard, Box<Response>> {
             .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         Box::new(response)
     })?;
-    let rate = engine.access.allow(&caller, address);
+    let rate = engine.access().allow(&caller, address);
     let guard = Guard { caller, rate };
     if rate.allowed {
         return Ok(guard);
@@ -123,7 +123,7 @@ fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError
         let hint = "Send the header Authorization once: the word Bearer, a space and the API key.";
         unauthorized(ErrorCode::ApiKeyInvalid, hint)
     })?;
-    engine.access.authenticate(token).map_err(|why| {
+    engine.access().authenticate(token).map_err(|why| {
         let hint = match why {
             Unauthorized::Malformed => {
                 "This is no key of this service: its form or its checksum is wrong."

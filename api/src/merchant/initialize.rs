@@ -138,7 +138,7 @@ async fn once<R: Initialization>(
 
 fn answer<R: Initialization>(engine: &Engine, id: TransactionId) -> Vec<u8> {
     note_transaction(id);
-    envelope::success_body(R::MESSAGE, &R::made(&engine.settings.public_url, id))
+    envelope::success_body(R::MESSAGE, &R::made(&engine.settings().public_url, id))
 }
 
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {

@@ -72,7 +72,7 @@ impl Initialization for NewPayment {
     ) -> Result<Self, ApiError> {
         let converts = caller.app.settings.conversion.is_some();
         let environment = caller.environment;
-        request::payment::read(body, &engine.directory, environment, converts, context)
+        request::payment::read(body, engine.directory(), environment, converts, context)
     }
 
     fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
@@ -163,7 +163,7 @@ fn offered<'e>(
 ) -> impl Iterator<Item = &'e Method> {
     // Looked at first: most methods are of another currency, and most apps do not convert.
     let converts = caller.app.settings.conversion.is_some();
-    let methods = engine.directory.payment_methods().iter();
+    let methods = engine.directory().payment_methods().iter();
     methods.map(AsRef::as_ref).filter(move |method: &&Method| {
         let is_bound = converts || method.currency == new.amount.currency();
         is_bound && (new.methods.is_empty() || new.methods.contains(&method.code))
@@ -241,7 +241,7 @@ fn no_method(new: &NewPayment, engine: &Engine, caller: &Caller) -> ApiError {
         return held_back(new);
     }
     let (app, environment) = (caller.app.id, caller.environment);
-    let mut methods = engine.directory.payment_methods().iter();
+    let mut methods = engine.directory().payment_methods().iter();
     let takes_others = methods.any(|method| {
         method.currency == new.amount.currency()
             && (new.methods.is_empty() || new.methods.contains(&method.code))

@@ -65,7 +65,7 @@ impl Initialization for NewPayout {
         caller: &Caller,
         context: ClientContext,
     ) -> Result<Self, ApiError> {
-        request::payout::read(body, &engine.directory, caller.environment, context)
+        request::payout::read(body, engine.directory(), caller.environment, context)
     }
 
     fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError> {

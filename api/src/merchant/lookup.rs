@@ -41,8 +41,8 @@ pub async fn payout(
 /// Context for rendering a transaction of `caller`.
 pub fn context<'a>(engine: &'a Engine, caller: &'a Caller) -> RenderContext<'a> {
     RenderContext {
-        public_url: &engine.settings.public_url,
-        directory: &engine.directory,
+        public_url: &engine.settings().public_url,
+        directory: engine.directory(),
         app: &caller.app,
     }
 }

@@ -24,10 +24,10 @@ pub fn find(engine: &Engine, caller: &Caller, kind: Kind) -> Option<Missing> {
     if !engine.enabled_currencies(app, environment, kind).is_empty() {
         return None;
     }
-    let connections = engine.access.connections(app, environment);
+    let connections = engine.access().connections(app, environment);
     let mut enabled = connections.iter().filter(|one| one.is_enabled).peekable();
     let name = environment.as_str();
-    let (reason, hint) = if engine.gateways.list().is_empty() {
+    let (reason, hint) = if engine.gateways().list().is_empty() {
         (
             "no gateway is loaded on this server".to_owned(),
             ADD_GATEWAY,
@@ -37,7 +37,7 @@ pub fn find(engine: &Engine, caller: &Caller, kind: Kind) -> Option<Missing> {
     } else if enabled.peek().is_none() {
         let reason = format!("all connections of this app in {name} are disabled");
         (reason, ENABLE)
-    } else if enabled.all(|one| engine.gateways.current(&one.gateway).is_none()) {
+    } else if enabled.all(|one| engine.gateways().current(&one.gateway).is_none()) {
         let reason = format!("no gateway of this app's connections in {name} is loaded");
         (reason, ADD_GATEWAY)
     } else {
@@ -73,13 +73,13 @@ mod tests {
             (&bench.keys.sandbox_secret_key, Kind::Payment),
             (&bench.keys.live_secret_key, Kind::Payout),
         ] {
-            let caller = engine.access.authenticate(key.expose()).unwrap();
+            let caller = engine.access().authenticate(key.expose()).unwrap();
             let missing = find(engine, &caller, kind).unwrap();
             assert_eq!(missing.reason, "no gateway is loaded on this server");
             assert!(missing.hint.contains("switchyard gateway add"));
         }
         let public = engine
-            .access
+            .access()
             .authenticate(bench.keys.live_public_key.expose())
             .unwrap();
         assert_eq!(find(engine, &public, Kind::Payment), None);

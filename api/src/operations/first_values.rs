@@ -31,7 +31,7 @@ pub fn at_start() {
 
 /// Makes what each gateway has.
 pub fn of_gateways(engine: &Engine) {
-    for version in engine.gateways.list() {
+    for version in engine.gateways().list() {
         for name in OF_A_GATEWAY {
             counter!(*name, "gateway" => version.name().to_owned()).increment(0);
         }

@@ -28,7 +28,7 @@ pub async fn ready(State(operations): State<Operations>) -> (StatusCode, Json<Va
         true => (StatusCode::OK, "ready"),
         false => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
-    let held = operations.0.engine.hold.is_held();
+    let held = operations.0.engine.hold().is_held();
     (
         status,
         Json(json!({ "status": word, "held": held, "checks": checks })),
@@ -51,7 +51,7 @@ pub(super) struct Checks {
 impl Checks {
     pub(super) fn of(operations: &Operations) -> Self {
         let inner = &operations.0;
-        let store = match inner.engine.store.stats() {
+        let store = match inner.engine.store().stats() {
             store if !store.available => "cannot write",
             store if store.damaged => "damaged: run `switchyard store check`, and restore a backup",
             _ => OK,
@@ -98,16 +98,16 @@ fn gateways(can_serve: bool, not_loaded: &BTreeSet<String>) -> Cow<'static, str>
 
 /// Names of gateways that enabled connections use and that are not loaded.
 fn not_loaded(engine: &Engine) -> BTreeSet<String> {
-    let apps = engine.access.apps(None);
+    let apps = engine.access().apps(None);
     let apps = apps.iter().filter(|app| app.is_enabled);
     let connections = apps.flat_map(|app| {
-        let of = |environment| engine.access.connections(app.id, environment);
+        let of = |environment| engine.access().connections(app.id, environment);
         Environment::ALL.into_iter().flat_map(of)
     });
     let enabled = connections.filter(|connection| connection.is_enabled);
     let names = enabled.map(|connection| connection.gateway.clone());
     names
-        .filter(|name| engine.gateways.current(name).is_none())
+        .filter(|name| engine.gateways().current(name).is_none())
         .collect()
 }
 
@@ -115,15 +115,15 @@ fn not_loaded(engine: &Engine) -> BTreeSet<String> {
 /// connection: nothing is missing then.
 fn can_serve_live(engine: &Engine) -> bool {
     let takes_new = |gateway: &str| {
-        let version = engine.gateways.current(gateway);
+        let version = engine.gateways().current(gateway);
         version.is_some_and(|version| !version.is_in_quarantine() && !version.is_draining())
     };
     let mut has_connection = false;
-    for app in engine.access.apps(None) {
+    for app in engine.access().apps(None) {
         if !app.is_enabled {
             continue;
         }
-        for connection in engine.access.connections(app.id, Environment::Live) {
+        for connection in engine.access().connections(app.id, Environment::Live) {
             if connection.is_enabled && takes_new(&connection.gateway) {
                 return true;
             }

@@ -39,7 +39,7 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
 
 pub async fn page(State(operations): State<Operations>, headers: HeaderMap) -> Response {
     let inner = &operations.0;
-    let access = &inner.engine.access;
+    let access = inner.engine.access();
     let is_allowed = bearer(&headers).is_some_and(|token| access.may_read_metrics(token));
     if !inner.metrics_open && !is_allowed {
         return (

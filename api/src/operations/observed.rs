@@ -11,7 +11,7 @@ use switchyard_engine::{descriptors, resources};
 /// it was.
 #[allow(clippy::cast_precision_loss)] // gauges are floating point, and counts stay below 2^53
 pub async fn observe(engine: &Engine, folders: &[(&'static str, PathBuf)]) {
-    let store = engine.store.stats();
+    let store = engine.store().stats();
     counter!("switchyard_store_commits_total").absolute(store.commits);
     counter!("switchyard_store_batches_total").absolute(store.batches);
     gauge!("switchyard_store_largest_batch").set(store.largest_batch as f64);
@@ -21,12 +21,12 @@ pub async fn observe(engine: &Engine, folders: &[(&'static str, PathBuf)]) {
     gauge!("switchyard_store_copy_lag_seconds").set(store.copy_lag.as_secs_f64());
     gauge!("switchyard_actors_live").set(engine.live_actors() as f64);
     gauge!("switchyard_submissions_away").set(engine.submissions_away() as f64);
-    gauge!("switchyard_held").set(if engine.hold.is_held() { 1.0 } else { 0.0 });
-    match open_cases(&engine.store).await {
+    gauge!("switchyard_held").set(if engine.hold().is_held() { 1.0 } else { 0.0 });
+    match open_cases(engine.store()).await {
         Ok(open) => gauge!("switchyard_cases_open").set(open as f64),
         Err(error) => tracing::warn!(%error, "failed to count open cases"),
     }
-    let versions = engine.gateways.list();
+    let versions = engine.gateways().list();
     let quarantined = versions.iter().filter(|version| version.is_in_quarantine());
     gauge!("switchyard_gateways_quarantined").set(quarantined.count() as f64);
     let folders = folders.to_owned();

@@ -100,7 +100,7 @@ async fn a_server_that_is_ending_is_alive_and_not_ready() {
 async fn metrics_need_an_operator_token_unless_they_are_open() {
     let (engine, draining) = (engine().await, Draining::default());
     let token = engine
-        .access
+        .access()
         .create_operator_token("prometheus", None)
         .await
         .unwrap()
@@ -150,7 +150,12 @@ async fn a_token_for_metrics_opens_metrics_and_nothing_else() {
         ask(&closed, "/metrics", other.expose()).await.0,
         StatusCode::UNAUTHORIZED
     );
-    assert!(engine.access.authenticate_operator(token.expose()).is_err());
+    assert!(
+        engine
+            .access()
+            .authenticate_operator(token.expose())
+            .is_err()
+    );
 }
 
 #[tokio::test]
@@ -158,7 +163,13 @@ async fn a_live_connection_without_a_gateway_is_not_ready_and_a_new_installation
     let (engine, draining) = (engine().await, Draining::default());
     let router = operations(&engine, true, &draining);
     assert_eq!(ask(&router, "/readyz", "").await.0, StatusCode::OK);
-    let app = engine.access.seed_development(None).await.unwrap().keys.app;
+    let app = engine
+        .access()
+        .seed_development(None)
+        .await
+        .unwrap()
+        .keys
+        .app;
     let connection = |environment| NewConnection {
         app,
         environment,
@@ -167,7 +178,7 @@ async fn a_live_connection_without_a_gateway_is_not_ready_and_a_new_installation
         methods: None,
         config: serde_json::json!({}),
     };
-    let access = &engine.access;
+    let access = engine.access();
     let sandbox = connection(Environment::Sandbox);
     access.create_connection(sandbox).await.unwrap();
     let (status, said) = ask(&router, "/readyz", "").await;
@@ -211,19 +222,22 @@ async fn a_disk_below_its_reserve_is_told_and_the_server_stays_ready() {
 async fn a_store_whose_damage_was_found_is_not_ready() {
     let (engine, draining) = (engine().await, Draining::default());
     let router = operations(&engine, true, &draining);
-    engine.store.report_damage("a row is damaged");
-    engine.store.report_damage("another one is");
+    engine.store().report_damage("a row is damaged");
+    engine.store().report_damage("another one is");
     let (status, said) = ask(&router, "/readyz", "").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(said.contains("switchyard store check"), "{said}");
-    assert_eq!(engine.store.damage().unwrap().as_str(), "a row is damaged");
+    assert_eq!(
+        engine.store().damage().unwrap().as_str(),
+        "a row is damaged"
+    );
     assert_eq!(ask(&router, "/healthz", "").await.0, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn damage_of_the_store_is_a_metric_and_stands_below_the_cases() {
     let (engine, draining) = (engine().await, Draining::default());
-    let token = engine.access.create_operator_token("ada", None);
+    let token = engine.access().create_operator_token("ada", None);
     let token = token.await.unwrap().secret;
     let state = ApiState::new(engine.clone(), HttpSettings::default());
     let cases = crate::operator::routes(state.clone(), draining.clone()).with_state(state);
@@ -245,6 +259,6 @@ async fn damage_of_the_store_is_a_metric_and_stands_below_the_cases() {
         assert_eq!(status, StatusCode::OK, "{listed}");
         let field = format!("\"store_damage\":{damage}");
         assert!(listed.contains(&field), "no {field}: {listed}");
-        engine.store.report_damage("a row is damaged");
+        engine.store().report_damage("a row is damaged");
     }
 }

@@ -23,7 +23,7 @@ pub async fn require_operator(
     let Some(token) = bearer(request.headers()) else {
         return refused("The request must have one Authorization header with an operator token.");
     };
-    let operator = match state.engine.access.authenticate_operator(token) {
+    let operator = match state.engine.access().authenticate_operator(token) {
         Ok(operator) => operator,
         Err(Unauthorized::Malformed) => {
             return refused("This is no operator token: its form or its checksum is wrong.");
@@ -123,7 +123,7 @@ mod tests {
             .route("/apps", post(async || ()))
             .layer(from_fn_with_state(state, require_operator));
         let token = world.keys.operator_token.expose();
-        let access = &world.engine.access;
+        let access = world.engine.access();
         let revoked = access.create_operator_token("ada", None).await.unwrap();
         access
             .delete_operator_token(revoked.token.id)

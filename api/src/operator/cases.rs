@@ -51,12 +51,16 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
     };
     let found = state.engine.cases(&query).await?;
-    let now = state.engine.clock.now();
+    let now = state.engine.clock().now();
     let cases = found.items.iter().map(|case| CaseView::new(case, now));
     let page = Cases {
         cases: cases.collect(),
         more: found.more,
-        store_damage: state.engine.store.damage().map(|damage| (*damage).clone()),
+        store_damage: state
+            .engine
+            .store()
+            .damage()
+            .map(|damage| (*damage).clone()),
     };
     ok("Cases fetched successfully", &page)
 }
@@ -73,7 +77,7 @@ async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
     let found = state.engine.case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
     let case = CaseDetail {
-        case: CaseFacts::new(&found, state.engine.clock.now()),
+        case: CaseFacts::new(&found, state.engine.clock().now()),
         transaction: full_view(&state, found.transaction.id).await?,
     };
     ok("Case fetched successfully", &case)
@@ -108,7 +112,7 @@ async fn close(
         .await?;
     ok(
         "Case closed successfully",
-        &CaseView::new(&closed, state.engine.clock.now()),
+        &CaseView::new(&closed, state.engine.clock().now()),
     )
 }
 

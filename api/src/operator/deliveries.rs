@@ -54,7 +54,7 @@ async fn list(
     let before = before.map_err(|_| invalid("before", "before is the id of a delivery"))?;
     let deliveries = state
         .engine
-        .webhooks
+        .webhooks()
         .deliveries(webhook, before, limit(page.limit))
         .await?;
     let views: Vec<_> = deliveries.into_iter().map(Delivery::from).collect();
@@ -81,7 +81,7 @@ async fn attempts(
     let before = moment("before", page.before.as_deref())?;
     let attempts = state
         .engine
-        .webhooks
+        .webhooks()
         .attempts(webhook, before, limit(page.limit))
         .await?;
     let mut bodies = BTreeMap::new();
@@ -90,7 +90,7 @@ async fn attempts(
         let id = attempt.delivery;
         // The log keeps the body once, with the delivery.
         if let Entry::Vacant(unknown) = bodies.entry(id) {
-            let delivery = state.engine.webhooks.delivery(webhook, id).await?;
+            let delivery = state.engine.webhooks().delivery(webhook, id).await?;
             unknown.insert(delivery.map(|delivery| delivery.body));
         }
         let body = bodies.get(&id).cloned().flatten();
@@ -113,7 +113,7 @@ async fn show(
 ) -> Answer {
     let webhook: WebhookId = webhook.parse().map_err(|_| not_found("webhook"))?;
     let delivery: DeliveryId = delivery.parse().map_err(|_| not_found("delivery"))?;
-    let found = state.engine.webhooks.delivery(webhook, delivery).await?;
+    let found = state.engine.webhooks().delivery(webhook, delivery).await?;
     let found = found.ok_or_else(|| not_found("delivery"))?;
     ok("Delivery fetched successfully", &Delivery::from(found))
 }
@@ -132,7 +132,7 @@ async fn replay(
 ) -> Answer {
     let webhook: WebhookId = webhook.parse().map_err(|_| not_found("webhook"))?;
     let delivery: DeliveryId = delivery.parse().map_err(|_| not_found("delivery"))?;
-    let delivery = state.engine.webhooks.replay(webhook, delivery).await?;
+    let delivery = state.engine.webhooks().replay(webhook, delivery).await?;
     ok("Delivery is sent again", &Delivery::from(delivery))
 }
 
@@ -154,7 +154,11 @@ async fn replay_failed(
 ) -> Answer {
     known(&state, webhook)?;
     let since = moment("since", asked.since.as_deref())?.unwrap_or_default();
-    let done = state.engine.webhooks.replay_failed(webhook, since).await?;
+    let done = state
+        .engine
+        .webhooks()
+        .replay_failed(webhook, since)
+        .await?;
     let view = Replayed {
         replayed: done.replayed,
         has_more: done.has_more,
@@ -184,7 +188,7 @@ async fn replay_missing(
 ) -> Answer {
     known(&state, webhook)?;
     let since = moment("since", Some(&asked.since))?.unwrap_or_default();
-    let webhooks = &state.engine.webhooks;
+    let webhooks = state.engine.webhooks();
     let done = webhooks.replay_missing(webhook, since, asked.after).await?;
     let view = MissingReplayed {
         replayed: done.replayed,
@@ -202,7 +206,7 @@ fn limit(given: Option<usize>) -> usize {
 fn known(state: &ApiState, webhook: WebhookId) -> Result<(), ApiError> {
     state
         .engine
-        .access
+        .access()
         .webhook(webhook)
         .map(drop)
         .ok_or_else(|| not_found("webhook"))

@@ -58,7 +58,7 @@ async fn stream(
 ) -> Result<Response, Refused> {
     state
         .engine
-        .access
+        .access()
         .app(app)
         .ok_or_else(|| not_found("app"))?;
     let wanted = move |announcement: &Announcement| {
@@ -97,7 +97,7 @@ impl Listener {
             () = self.draining.begun() => return None,
         };
         // It was asked for when the stream began, which may be days ago.
-        if !self.engine.access.is_operator(&self.operator) {
+        if !self.engine.access().is_operator(&self.operator) {
             return None;
         }
         match news {

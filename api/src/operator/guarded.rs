@@ -115,7 +115,7 @@ async fn whoever_has_no_operator_token_is_refused_in_the_same_words_at_every_rou
 
 /// What an operator can change, counted.
 fn everything(world: &World) -> [usize; 6] {
-    let access = &world.engine.access;
+    let access = world.engine.access();
     let app = world.keys.app;
     [
         access.accounts().len(),
@@ -123,7 +123,7 @@ fn everything(world: &World) -> [usize; 6] {
         access.keys(app).unwrap().len(),
         access.webhooks(app).unwrap().len(),
         access.operator_tokens().len(),
-        world.engine.exchange.entries().len(),
+        world.engine.exchange().entries().len(),
     ]
 }
 
@@ -171,7 +171,10 @@ async fn made(world: &World) -> (Vec<(String, String)>, Vec<(&'static str, Strin
         ("webhook", webhook),
         ("key", text(&rolled, "id")),
         ("transaction", text(&paid, "id")),
-        ("account", world.engine.access.accounts()[0].id.to_string()),
+        (
+            "account",
+            world.engine.access().accounts()[0].id.to_string(),
+        ),
     ];
     (secrets, known)
 }

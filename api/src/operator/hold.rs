@@ -71,14 +71,19 @@ async fn release(
 ) -> Answer {
     let engine = &state.engine;
     if let Some(app) = order.app {
-        engine.access.app(app).ok_or_else(|| not_found("app"))?;
+        engine.access().app(app).ok_or_else(|| not_found("app"))?;
     }
     let note = order.note.map(note).transpose()?;
     if !order.send_new_payouts {
         must_have_no_new_payouts(engine, order.app).await?;
     }
-    let ids: Vec<_> = engine.access.apps(None).iter().map(|app| app.id).collect();
-    let hold = &engine.hold;
+    let ids: Vec<_> = engine
+        .access()
+        .apps(None)
+        .iter()
+        .map(|app| app.id)
+        .collect();
+    let hold = engine.hold();
     let released = hold.release(order.app, &ids, operator.name, note).await;
     let is_changed = released.map_err(failed)?;
     let message = match (is_changed, order.app) {
@@ -87,9 +92,9 @@ async fn release(
         (true, None) => "All apps released successfully",
         (true, Some(_)) => "App released successfully",
     };
-    let state = engine.hold.state();
+    let state = engine.hold().state();
     let view = ReleaseView {
-        held: engine.hold.is_held(),
+        held: engine.hold().is_held(),
         since: state.as_ref().map(|held| held.since.into()),
         apps: apps(engine, state.as_deref()),
         changed: is_changed,
@@ -100,7 +105,7 @@ async fn release(
 /// Refuses a release that would send payouts made while held: some may repeat requests that the
 /// store does not know.
 async fn must_have_no_new_payouts(engine: &Engine, app: Option<AppId>) -> Result<(), Refused> {
-    let payouts = engine.hold.payouts_made_since().await;
+    let payouts = engine.hold().payouts_made_since().await;
     let mut payouts = payouts.map_err(|error| failed(error.into()))?;
     payouts.retain(|payouts| app.is_none_or(|app| payouts.app == app));
     let count: u64 = payouts.iter().map(|payouts| payouts.count).sum();
@@ -141,7 +146,7 @@ fn apps(engine: &Engine, held: Option<&Held>) -> Vec<HeldApp> {
             release: release.map(released),
         }
     };
-    let apps = engine.access.apps(None);
+    let apps = engine.access().apps(None);
     apps.iter().map(|app| view(app)).collect()
 }
 

@@ -182,7 +182,7 @@ async fn a_key_is_made_shown_once_rolled_and_deleted() {
         )
         .await;
     let key = made["key"].as_str().unwrap().to_owned();
-    let caller = world.engine.access.authenticate(&key).unwrap();
+    let caller = world.engine.access().authenticate(&key).unwrap();
     assert_eq!(caller.app.id.to_string(), id(&app));
     assert!(!world.get(&path).await.to_string().contains(&key));
 
@@ -194,15 +194,15 @@ async fn a_key_is_made_shown_once_rolled_and_deleted() {
         )
         .await;
     assert_eq!(world.get(&path).await.as_array().unwrap().len(), 2);
-    assert!(world.engine.access.authenticate(&key).is_ok());
+    assert!(world.engine.access().authenticate(&key).is_ok());
     world
         .done("DELETE", &format!("/keys/{}", id(&made)), Value::Null)
         .await;
-    assert!(world.engine.access.authenticate(&key).is_err());
+    assert!(world.engine.access().authenticate(&key).is_err());
     assert!(
         world
             .engine
-            .access
+            .access()
             .authenticate(rolled["key"].as_str().unwrap())
             .is_ok()
     );
@@ -224,7 +224,7 @@ async fn a_rolled_key_stays_valid_for_a_day_unless_it_is_ended_at_once() {
         world.done("POST", &roll_path, how).await;
         made["key"].as_str().unwrap().to_owned()
     };
-    let opens = |key: &str| world.engine.access.authenticate(key).is_ok();
+    let opens = |key: &str| world.engine.access().authenticate(key).is_ok();
     let ended = roll(json!({ "grace": "0s" })).await;
     assert!(!opens(&ended));
     let rolled = roll(json!({})).await;
@@ -395,7 +395,7 @@ async fn the_sixteenth_webhook_is_refused_and_a_secret_is_shown_on_request_only(
         false
     );
     assert_eq!(
-        world.engine.access.enabled_webhooks(world.keys.app).len(),
+        world.engine.access().enabled_webhooks(world.keys.app).len(),
         14
     );
     world.done("DELETE", &one, Value::Null).await;

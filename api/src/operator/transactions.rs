@@ -47,7 +47,7 @@ async fn list(
 ) -> Answer {
     state
         .engine
-        .access
+        .access()
         .app(app)
         .ok_or_else(|| not_found("app"))?;
     let kind = match filter.kind.as_deref() {
@@ -147,7 +147,7 @@ pub async fn full_view(state: &ApiState, id: TransactionId) -> Result<Transactio
     let recorded = state.engine.timeline(id).await?.into_iter();
     let mut entries: Vec<_> = recorded.map(TimelineEntry::from).collect();
     for attempt in &transaction.attempts {
-        let calls = exchanges(&state.engine.store, id, attempt.id)
+        let calls = exchanges(state.engine.store(), id, attempt.id)
             .await
             .map_err(EngineError::from)?;
         let calls = calls.into_iter();

@@ -60,7 +60,7 @@ async fn trigger(
         })?;
     let engine = &state.engine;
     let caller = engine
-        .access
+        .access()
         .on_behalf_of(app, Environment::Sandbox)
         .ok_or_else(|| not_found("app"))?;
     let transaction = match event {
@@ -73,7 +73,7 @@ async fn trigger(
     };
     note_transaction(transaction.id);
     let transaction = drive(engine, transaction, event).await?;
-    let is_held = engine.hold.state().is_some_and(|held| held.is_held(app));
+    let is_held = engine.hold().state().is_some_and(|held| held.is_held(app));
     let missed = missed(event, &transaction, is_held);
     let view = Triggered {
         transaction: TransactionSummary::from(&*transaction),
@@ -160,7 +160,7 @@ fn payment(engine: &Engine) -> NewPayment {
     NewPayment {
         amount: amount(),
         description: DESCRIPTION.to_owned(),
-        return_url: format!("{}/healthz", engine.settings.public_url),
+        return_url: format!("{}/healthz", engine.settings().public_url),
         customer: customer(),
         metadata: metadata(),
         methods: Vec::new(),
@@ -178,7 +178,7 @@ fn payout(engine: &Engine, event: EventName) -> NewPayout {
     NewPayout {
         amount: amount(),
         description: DESCRIPTION.to_owned(),
-        method: format!("{}_payout_demo", engine.settings.service_code),
+        method: format!("{}_payout_demo", engine.settings().service_code),
         recipient: BTreeMap::from([("account_number".to_owned(), number.to_owned())]),
         customer: customer(),
         metadata: metadata(),
@@ -188,7 +188,7 @@ fn payout(engine: &Engine, event: EventName) -> NewPayout {
 
 fn choice(engine: &Engine, number: &str) -> Choice {
     Choice {
-        method: format!("{}_payment_demo", engine.settings.service_code),
+        method: format!("{}_payment_demo", engine.settings().service_code),
         country: Some("US".to_owned()),
         phone: Some(format!("+1{number}")),
         fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),

@@ -191,17 +191,17 @@ fn look_after_store(
     engine: &Engine,
     contents: BackupContents,
 ) -> anyhow::Result<Option<RunningCopy>> {
-    let copy = copy::start(&engine.store, settings, contents.clone())?;
+    let copy = copy::start(engine.store(), settings, contents.clone())?;
     tokio::spawn(backups::run(Schedule::of(
         settings,
         contents,
-        &engine.store,
+        engine.store(),
     )));
     tokio::spawn(checks::run(
-        engine.store.clone(),
+        engine.store().clone(),
         store_settings(settings),
         settings.store.check_every.0,
-        engine.clock.clone(),
+        engine.clock().clone(),
     ));
     Ok(copy)
 }
@@ -226,7 +226,7 @@ fn warn_of_settings(warnings: &[Problem]) {
 
 /// Says that the store is held, and how that ends.
 fn warn_of_hold(engine: &Engine) {
-    let Some(held) = engine.hold.state() else {
+    let Some(held) = engine.hold().state() else {
         return;
     };
     if held.released.is_some() {
@@ -412,11 +412,11 @@ fn warn_of_development(settings: &Settings, engine: &Engine) {
         return;
     }
     let is_test = |gateway: &str| {
-        let version = engine.gateways.current(gateway);
+        let version = engine.gateways().current(gateway);
         version.is_some_and(|version| version.manifest.any_method)
     };
-    for app in engine.access.apps(None) {
-        for connection in engine.access.connections(app.id, Environment::Live) {
+    for app in engine.access().apps(None) {
+        for connection in engine.access().connections(app.id, Environment::Live) {
             if connection.is_enabled && is_test(&connection.gateway) {
                 tracing::warn!(
                     connection.id = %connection.id,
@@ -428,7 +428,7 @@ fn warn_of_development(settings: &Settings, engine: &Engine) {
             }
         }
     }
-    if let Some(token) = engine.access.development_token() {
+    if let Some(token) = engine.access().development_token() {
         tracing::warn!(
             token.id = %token.id,
             "the operator token of development mode is valid: delete it with `switchyard tokens \

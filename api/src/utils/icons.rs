@@ -46,7 +46,7 @@ fn supplied(state: &ApiState, kind: &str, file: &str) -> Option<(&'static str, V
             Some((icon.media_type, icon.bytes.clone()))
         }
         "logos" => {
-            let app = state.engine.access.app(file.parse().ok()?)?;
+            let app = state.engine.access().app(file.parse().ok()?)?;
             let logo = app.settings.logo.as_deref()?;
             let logo = Picture::from_data_url(logo)?;
             Some((logo.media_type, logo.bytes))
@@ -58,7 +58,7 @@ fn supplied(state: &ApiState, kind: &str, file: &str) -> Option<(&'static str, V
 fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
     match kind {
         "methods" => {
-            let directory = &engine.directory;
+            let directory = engine.directory();
             let method = directory
                 .payment_method(name)
                 .or_else(|| directory.payout_method(name))?;
@@ -69,11 +69,11 @@ fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
             Some(icon_svg(currency.code(), Icon::Currency))
         }
         "gateways" => {
-            let version = engine.gateways.current(name)?;
+            let version = engine.gateways().current(name)?;
             Some(icon_svg(&version.manifest.title, Icon::Gateway))
         }
         "apps" => {
-            let app = engine.access.app(name.parse().ok()?)?;
+            let app = engine.access().app(name.parse().ok()?)?;
             Some(icon_svg(&app.name, Icon::Gateway))
         }
         "avatars" => {

@@ -28,7 +28,7 @@ use crate::state::ApiState;
     security(()),
 )]
 pub async fn payment_methods(State(state): State<ApiState>) -> Response {
-    let methods = state.engine.directory.payment_methods();
+    let methods = state.engine.directory().payment_methods();
     list(
         &state.engine,
         Kind::Payment,
@@ -50,7 +50,7 @@ pub async fn payment_methods(State(state): State<ApiState>) -> Response {
     security(()),
 )]
 pub async fn payout_methods(State(state): State<ApiState>) -> Response {
-    let methods = state.engine.directory.payout_methods();
+    let methods = state.engine.directory().payout_methods();
     list(
         &state.engine,
         Kind::Payout,
@@ -60,7 +60,7 @@ pub async fn payout_methods(State(state): State<ApiState>) -> Response {
 }
 
 fn list(engine: &Engine, kind: Kind, methods: &[Arc<Method>], message: &str) -> Response {
-    let public_url = engine.settings.public_url.as_str();
+    let public_url = engine.settings().public_url.as_str();
     let gateways = |method: &Method| {
         let serving = engine.gateways_serving(kind, &method.code);
         serving

@@ -28,7 +28,7 @@ pub(super) async fn query(
             // later.
             None => {
                 return Ok(Verdict::Later {
-                    at: engine.clock.now().plus(SOON),
+                    at: engine.clock().now().plus(SOON),
                     note: WHY.to_owned(),
                 });
             }
@@ -50,7 +50,7 @@ async fn report(
         attempt,
         provider_id: callback.provider_id.clone().unwrap_or_default(),
     };
-    match engine.registry.tell(engine, id, command).await {
+    match engine.registry().tell(engine, id, command).await {
         Ok(tx) => Ok(Some(tx)),
         Err(EngineError::NotFound | EngineError::Refused(_)) => Ok(None),
         Err(error) => Err(error),

@@ -20,12 +20,12 @@ pub(super) async fn with(
     engine: &Engine,
     which: CallbackKey,
 ) -> Result<Option<Heard>, EngineError> {
-    let Some(before) = row::load(&engine.store, which).await? else {
+    let Some(before) = row::load(engine.store(), which).await? else {
         return Ok(None);
     };
     let is_due = before
         .next_try_at
-        .is_some_and(|at| at <= engine.clock.now());
+        .is_some_and(|at| at <= engine.clock().now());
     if before.state != CallbackState::Waiting || !is_due {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ pub(super) async fn after_our_call(
     heard: Heard,
 ) -> Result<Option<Heard>, EngineError> {
     let waiting = |callback: &Callback| callback.state == CallbackState::Waiting;
-    let Some(before) = row::load(&engine.store, which).await?.filter(waiting) else {
+    let Some(before) = row::load(engine.store(), which).await?.filter(waiting) else {
         return Ok(None);
     };
     let mut after = before.clone();
@@ -51,7 +51,7 @@ pub(super) async fn after_our_call(
 
 /// Records a panic of the engine during the processing of a callback.
 pub(super) async fn stumbled(engine: &Engine, which: CallbackKey) -> Result<(), EngineError> {
-    let Some(before) = row::load(&engine.store, which).await? else {
+    let Some(before) = row::load(engine.store(), which).await? else {
         return Ok(());
     };
     let why = "The engine failed inside; the log says where.".to_owned();
@@ -77,7 +77,7 @@ async fn conclude(
             row::write(&mut batch, Some(before), &after);
         }
         Verdict::AfterOurCall(waits) => {
-            after.next_try_at = Some(engine.clock.now().plus(OUR_CALL));
+            after.next_try_at = Some(engine.clock().now().plus(OUR_CALL));
             after.note = Some("Our own call to the provider has not come back.".to_owned());
             row::write(&mut batch, Some(before), &after);
             heard = Some(*waits);
@@ -91,13 +91,13 @@ async fn conclude(
         Verdict::End { state, note } => {
             after.state = state;
             after.next_try_at = None;
-            after.dealt_with_at = Some(engine.clock.now());
+            after.dealt_with_at = Some(engine.clock().now());
             after.note = Some(note);
             after.awaits = state == CallbackState::Unmatched;
             if after.awaits {
                 // This commit and the one that makes the name known may race: the second one sees
                 // the first.
-                engine.callbacks.put_aside();
+                engine.callbacks().put_aside();
                 for name in after.names() {
                     name.require_unknown(&mut batch);
                 }
@@ -106,7 +106,7 @@ async fn conclude(
             kept = Some(state);
         }
     }
-    match engine.store.commit(batch).await {
+    match engine.store().commit(batch).await {
         // Conflict: its transaction appeared, or an operator changed it. It is processed again.
         Err(CommitError::Conflict) => return Ok(None),
         stored => stored?,
@@ -120,7 +120,7 @@ async fn conclude(
         "result" => result
     )
     .increment(1);
-    engine.callbacks.out(before.connection, before.bytes);
+    engine.callbacks().out(before.connection, before.bytes);
     if let Some(state) = kept {
         make_room(engine, before.connection, state).await?;
     }
@@ -154,15 +154,15 @@ async fn make_room(
     let prefix = row::state_prefix(connection, state);
     let end = prefix_end(&prefix);
     let first = async |count| {
-        let store = &engine.store;
+        let store = engine.store();
         let rows = store.scan(Table::Callback, &prefix, &end, Direction::Forward, count);
         rows.await
     };
-    let count = match engine.callbacks.keep(connection, state, true) {
+    let count = match engine.callbacks().keep(connection, state, true) {
         Some(count) => count,
         None => {
             let count = first(limit + 1).await?.len();
-            engine.callbacks.counted(connection, state, count);
+            engine.callbacks().counted(connection, state, count);
             count
         }
     };
@@ -177,11 +177,11 @@ async fn make_room(
         connection,
         callback,
     };
-    if let Some(oldest) = row::load(&engine.store, which).await? {
+    if let Some(oldest) = row::load(engine.store(), which).await? {
         let mut batch = Batch::new();
         row::delete(&mut batch, &oldest);
-        if engine.store.commit(batch).await.is_ok() {
-            engine.callbacks.keep(connection, state, false);
+        if engine.store().commit(batch).await.is_ok() {
+            engine.callbacks().keep(connection, state, false);
         }
     }
     Ok(())

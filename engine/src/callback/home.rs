@@ -19,7 +19,7 @@ pub(super) struct Home {
 /// still receives callbacks about its attempts. The address of an app's test connection is public.
 /// It does not exist without a test gateway, since no gateway would read its callbacks.
 pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
-    let access = &engine.access;
+    let access = engine.access();
     if let Some(connection) = access.connection(id) {
         let app = access.app(connection.app)?;
         return Some(Home {
@@ -30,19 +30,21 @@ pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
         });
     }
     let app = access.app(AppId::new(id.ulid()))?;
-    engine.gateways.reader(&engine.settings.sandbox_gateway)?;
+    engine
+        .gateways()
+        .reader(&engine.settings().sandbox_gateway)?;
     Some(Home {
         app: app.id,
         account: app.account,
         environment: Environment::Sandbox,
-        gateway: engine.settings.sandbox_gateway.clone(),
+        gateway: engine.settings().sandbox_gateway.clone(),
     })
 }
 
 /// Credentials of the connection; empty for the connection to the test gateway.
 pub(super) fn config(engine: &Engine, id: ConnectionId) -> Result<Value, EngineError> {
-    match engine.access.connection(id) {
-        Some(connection) => Ok(engine.access.connection_config(&connection)?),
+    match engine.access().connection(id) {
+        Some(connection) => Ok(engine.access().connection_config(&connection)?),
         None => Ok(serde_json::json!({})),
     }
 }

@@ -25,18 +25,18 @@ pub(super) async fn ask(
     if has_succeeded && !hint.takes_back {
         return end("The attempt has ended.");
     }
-    if engine.submissions.contains(attempt.id) {
+    if engine.submissions().contains(attempt.id) {
         return Ok(None);
     }
     // Many hints lead to one query. A query in the timeline is no proof: a crash or a store error
     // may have prevented its result from being stored.
     if engine
-        .callbacks
+        .callbacks()
         .was_heard_since(attempt.id, callback.received_at)
     {
         return end("The attempt has ended, and the provider was asked since.");
     }
-    let asked_at = engine.clock.now();
+    let asked_at = engine.clock().now();
     let verdict = match processing::query(engine, tx, attempt).await {
         declined @ Outcome::Declined(_) if has_succeeded => {
             apply(engine, tx, attempt, declined).await
@@ -53,7 +53,7 @@ pub(super) async fn ask(
         }
     }?;
     if verdict.is_some() {
-        engine.callbacks.heard(attempt.id, asked_at);
+        engine.callbacks().heard(attempt.id, asked_at);
     }
     Ok(verdict)
 }
@@ -61,7 +61,7 @@ pub(super) async fn ask(
 /// Schedules the next query after an inconclusive one. The delay is the age of the callback, so it
 /// doubles each time, for one day.
 fn later(engine: &Engine, callback: &Callback, why: &str) -> Verdict {
-    let now = engine.clock.now();
+    let now = engine.clock().now();
     let waited = now.since(callback.received_at);
     if waited > CALLBACK_RETRY_WINDOW {
         return matched(format!(

@@ -35,7 +35,7 @@ impl Engine {
             None => prefix_end(&prefix),
         };
         let rows = self
-            .store
+            .store()
             .scan(
                 Table::Callback,
                 &prefix,
@@ -64,7 +64,7 @@ impl Engine {
             connection,
             callback,
         };
-        row::load(&self.store, which).await
+        row::load(self.store(), which).await
     }
 
     /// Requeues a callback. No effect if it is queued already.
@@ -86,7 +86,7 @@ impl Engine {
         });
         match anew.await? {
             Some(callback) => Ok(Some(callback)),
-            None => row::load(&self.store, which).await,
+            None => row::load(self.store(), which).await,
         }
     }
 
@@ -100,7 +100,7 @@ impl Engine {
     ) -> Result<Vec<Callback>, EngineError> {
         let prefix = row::transaction_prefix(transaction);
         let rows = self
-            .store
+            .store()
             .scan(
                 Table::Callback,
                 &prefix,

@@ -13,7 +13,7 @@ use crate::transaction::Transaction;
 
 /// Queues the callbacks that are parked for a name that this commit made known.
 pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Transaction) {
-    if !engine.callbacks.may_be_awaited() {
+    if !engine.callbacks().may_be_awaited() {
         return;
     }
     let names = records::new_names(before, after);
@@ -21,7 +21,7 @@ pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Tr
         return;
     }
     let handed = engine.clone();
-    engine.runtime.spawn(async move {
+    engine.runtime().spawn(async move {
         for (name, _) in names {
             for _ in 0..TRIES {
                 match wake(&handed, &name).await {
@@ -29,7 +29,7 @@ pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Tr
                     Err(error) => {
                         // After the last try, the hourly sweep finds them.
                         tracing::warn!(%error, "failed to queue parked callbacks");
-                        handed.clock.sleep(PAUSE).await;
+                        handed.clock().sleep(PAUSE).await;
                     }
                 }
             }
@@ -40,7 +40,7 @@ pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Tr
 async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
     let prefix = row::name_prefix(name);
     let rows = engine
-        .store
+        .store()
         .scan(
             Table::Callback,
             &prefix,
@@ -61,11 +61,11 @@ async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
 /// the match window. Returns whether any stay parked.
 pub(super) async fn look_again(engine: &Engine) -> Result<bool, EngineError> {
     let (mut from, to) = row::from_connection(AWAITED, None);
-    let young = engine.clock.now().minus(CALLBACK_MATCH_WINDOW);
+    let young = engine.clock().now().minus(CALLBACK_MATCH_WINDOW);
     let mut waits = false;
     loop {
         let rows = engine
-            .store
+            .store()
             .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
             .await?;
         for (key, connection) in &rows {
@@ -73,7 +73,7 @@ pub(super) async fn look_again(engine: &Engine) -> Result<bool, EngineError> {
                 continue;
             };
             let name = &key[1..key.len() - END];
-            let is_known = engine.store.get(Table::Index, name).await?.is_some();
+            let is_known = engine.store().get(Table::Index, name).await?.is_some();
             if is_known {
                 change(engine, which, have_another_look).await?;
             } else if came_before(which, young) {
@@ -103,26 +103,30 @@ pub(super) async fn change(
     change: impl Fn(&mut Callback, Timestamp),
 ) -> Result<Option<Callback>, EngineError> {
     for _ in 0..TRIES {
-        let Some(before) = row::load(&engine.store, which).await? else {
+        let Some(before) = row::load(engine.store(), which).await? else {
             return Ok(None);
         };
         if before.state == CallbackState::Waiting {
             return Ok(None);
         }
         let mut after = before.clone();
-        change(&mut after, engine.clock.now());
+        change(&mut after, engine.clock().now());
         let mut batch = Batch::new();
         row::write(&mut batch, Some(&before), &after);
-        match engine.store.commit(batch).await {
+        match engine.store().commit(batch).await {
             Err(CommitError::Conflict) => continue,
             stored => stored?,
         }
         if after.state != before.state {
-            engine.callbacks.keep(which.connection, before.state, false);
-            engine.callbacks.wait(which.connection, after.bytes.into());
+            engine
+                .callbacks()
+                .keep(which.connection, before.state, false);
+            engine
+                .callbacks()
+                .wait(which.connection, after.bytes.into());
         }
         if let Some(at) = after.next_try_at {
-            engine.callbacks.queued(which.connection, at);
+            engine.callbacks().queued(which.connection, at);
         }
         return Ok(Some(after));
     }

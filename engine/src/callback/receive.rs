@@ -86,7 +86,7 @@ impl Engine {
     /// loaded.
     fn home_of(&self, connection: ConnectionId) -> Option<(home::Home, Option<Arc<Version>>)> {
         let home = home::find(self, connection)?;
-        let version = self.gateways.reader(&home.gateway);
+        let version = self.gateways().reader(&home.gateway);
         let takes = |version: &Arc<Version>| version.has(Operation::Callback);
         version
             .as_ref()
@@ -111,9 +111,11 @@ impl Engine {
         }
         let bytes = CALLBACK_ROW_BYTES + head + request.body.len();
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let now = self.clock.now();
+        let now = self.clock().now();
         let full = |_| ReceiveError::TooMany;
-        self.callbacks.enter(connection, bytes, now).map_err(full)?;
+        self.callbacks()
+            .enter(connection, bytes, now)
+            .map_err(full)?;
         let from = request.from;
         let raw = RawRequest {
             method: request.method,
@@ -127,7 +129,7 @@ impl Engine {
         let stored = async {
             // A struct of strings always serializes.
             let raw = serde_json::to_vec(&raw).unwrap_or_default();
-            let sealed = self.access.seal_callback(home.account, &raw)?;
+            let sealed = self.access().seal_callback(home.account, &raw)?;
             let callback = Callback {
                 from,
                 bytes,
@@ -136,17 +138,17 @@ impl Engine {
             let mut batch = Batch::new();
             row::write(&mut batch, None, &callback);
             if !is_planted(Fault::CallbackDropped) {
-                self.store.commit(batch).await?;
+                self.store().commit(batch).await?;
             }
             Ok::<_, EngineError>(callback.received_at)
         };
         match stored.await {
             Ok(at) => {
-                self.callbacks.queued(connection, at);
+                self.callbacks().queued(connection, at);
                 Ok(())
             }
             Err(error) => {
-                self.callbacks.out(connection, bytes);
+                self.callbacks().out(connection, bytes);
                 tracing::error!(connection.id = %connection, %error, "failed to store a callback");
                 Err(ReceiveError::NotStored(error))
             }
@@ -154,9 +156,9 @@ impl Engine {
     }
 
     fn new_callback(&self, connection: ConnectionId, home: &home::Home, raw: Sealed) -> Callback {
-        let now = self.clock.now();
+        let now = self.clock().now();
         Callback {
-            id: CallbackId::new(self.ids.ulid(now)),
+            id: CallbackId::new(self.ids().ulid(now)),
             connection,
             app: home.app,
             environment: home.environment,

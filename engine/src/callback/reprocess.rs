@@ -39,7 +39,7 @@ impl ReprocessState {
     /// Queues dead letters for the current versions after a version changed or a gateway became
     /// free. Few are queued at a time; the rest stay dead letters, where an operator finds them.
     pub async fn look(&mut self, engine: &Engine) -> Result<(), EngineError> {
-        let current = engine.gateways.list().into_iter();
+        let current = engine.gateways().list().into_iter();
         let current: BTreeMap<String, String> = current
             .map(|version| (version.name().to_owned(), version.sha256.clone()))
             .collect();
@@ -59,7 +59,7 @@ impl ReprocessState {
     async fn forget_what_is_over(&mut self, engine: &Engine) -> Result<(), EngineError> {
         let mut over = Vec::new();
         for (gateway, reading) in &self.reading {
-            let rested = engine.clock.now() >= reading.since.plus(PAUSE);
+            let rested = engine.clock().now() >= reading.since.plus(PAUSE);
             if rested || was_read_well(engine, reading.which).await? {
                 over.push(gateway.clone());
             }
@@ -77,7 +77,7 @@ impl ReprocessState {
         let (mut from, to) = row::from_connection(STUMBLED, None);
         loop {
             let rows = engine
-                .store
+                .store()
                 .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
                 .await?;
             for (key, stumbled) in &rows {
@@ -119,7 +119,7 @@ impl ReprocessState {
             callback.tries = CALLBACK_TRIES - 1;
         });
         if given.await?.is_some() {
-            let since = engine.clock.now();
+            let since = engine.clock().now();
             self.reading.insert(home.gateway, Reading { which, since });
         }
         Ok(())
@@ -128,7 +128,7 @@ impl ReprocessState {
 
 /// Whether the callback was processed and the gateway version did not fail.
 async fn was_read_well(engine: &Engine, which: CallbackKey) -> Result<bool, EngineError> {
-    let callback = row::load(&engine.store, which).await?;
+    let callback = row::load(engine.store(), which).await?;
     Ok(callback.is_none_or(|callback| {
         callback.state != CallbackState::Waiting && callback.stumbled.is_none()
     }))

@@ -19,7 +19,7 @@ pub(crate) async fn sweep(engine: &Engine) -> Result<u64, EngineError> {
     // One pass for each list: the callbacks of a connection in one state.
     loop {
         let first = engine
-            .store
+            .store()
             .scan(Table::Callback, &from, &to, Direction::Forward, 1)
             .await?;
         let Some((key, _)) = first.first() else {
@@ -47,13 +47,13 @@ fn kept_since(
     let retention = match state {
         CallbackState::Waiting => return None,
         // Sandbox transactions have the same retention.
-        CallbackState::Matched if is_sandbox => engine.settings.sandbox_retention,
+        CallbackState::Matched if is_sandbox => engine.settings().sandbox_retention,
         CallbackState::Matched => CALLBACK_RETENTION,
         CallbackState::Unmatched | CallbackState::Refused | CallbackState::Ignored => {
             CALLBACK_LOOSE_RETENTION
         }
     };
-    Some(engine.clock.now().minus(retention))
+    Some(engine.clock().now().minus(retention))
 }
 
 async fn delete_older(
@@ -67,7 +67,7 @@ async fn delete_older(
     let mut gone = 0;
     loop {
         let rows = engine
-            .store
+            .store()
             .scan(Table::Callback, &from, &to, Direction::Forward, CHUNK)
             .await?;
         let Some((last, _)) = rows.last() else {
@@ -85,16 +85,16 @@ async fn delete_older(
                 is_over = true;
                 break;
             }
-            if let Some(old) = row::load(&engine.store, which).await? {
+            if let Some(old) = row::load(engine.store(), which).await? {
                 row::delete(&mut batch, &old);
                 count += 1;
             }
         }
-        match engine.store.commit(batch).await {
+        match engine.store().commit(batch).await {
             Ok(()) => {
                 gone += count;
                 for _ in 0..count {
-                    engine.callbacks.keep(connection, state, false);
+                    engine.callbacks().keep(connection, state, false);
                 }
             }
             // Conflict: one of them changed since the read. The next sweep deletes them.

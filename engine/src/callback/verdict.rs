@@ -113,11 +113,11 @@ pub(super) async fn reach(
 /// Attempt that the names in the callback identify.
 async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, EngineError> {
     let by_reference = match callback.reference_name() {
-        Some(name) => attempt_named(&engine.store, &name).await?,
+        Some(name) => attempt_named(engine.store(), &name).await?,
         None => None,
     };
     let by_id = match callback.id_name() {
-        Some(name) => attempts_with_id(&engine.store, &name).await?,
+        Some(name) => attempts_with_id(engine.store(), &name).await?,
         None => Vec::new(),
     };
     Ok(identify(by_reference, &by_id))
@@ -131,7 +131,7 @@ async fn named_by_both(
 ) -> Result<Vec<AttemptKey>, EngineError> {
     let mut several = vec![by_reference];
     if let Some(name) = callback.id_name() {
-        several.extend(attempts_with_id(&engine.store, &name).await?);
+        several.extend(attempts_with_id(engine.store(), &name).await?);
     }
     Ok(several)
 }
@@ -170,10 +170,10 @@ async fn ask_gateway(
     callback: &mut Callback,
     home: &Home,
 ) -> Result<Option<(Said, Vec<Exchange>)>, EngineError> {
-    let Some(gateway) = engine.gateways.reader(&home.gateway) else {
+    let Some(gateway) = engine.gateways().reader(&home.gateway) else {
         return Ok(None);
     };
-    let raw = engine.access.open_callback(home.account, &callback.raw)?;
+    let raw = engine.access().open_callback(home.account, &callback.raw)?;
     let mut request: RawRequest =
         serde_json::from_slice(raw.expose()).map_err(|_| damaged(callback.id))?;
     request.url = Some(given_url(engine, callback, &request, &gateway));
@@ -185,7 +185,7 @@ async fn ask_gateway(
         config: home::config(engine, callback.connection)?,
         request,
     };
-    let end = engine.gateways.callback(call).await;
+    let end = engine.gateways().callback(call).await;
     callback.request = Some(end.shown);
     callback.stumbled = end.said.is_err().then_some(version);
     Ok(Some((end.said, end.exchanges)))
@@ -199,7 +199,7 @@ fn given_url(
     request: &RawRequest,
     gateway: &Version,
 ) -> String {
-    let public_url = &engine.settings.public_url;
+    let public_url = &engine.settings().public_url;
     let account = format!("{public_url}/callbacks/{}", callback.connection);
     let rule = gateway.manifest.callback.as_ref().map(|rule| rule.per);
     match rule {
@@ -209,7 +209,7 @@ fn given_url(
 }
 
 fn wait_for_gateway(engine: &Engine, callback: &Callback) -> Verdict {
-    let now = engine.clock.now();
+    let now = engine.clock().now();
     if now.since(callback.received_at) > CALLBACK_RETRY_WINDOW {
         return end(
             CallbackState::Refused,
@@ -229,7 +229,7 @@ pub(super) fn stumble(engine: &Engine, callback: &Callback, why: String) -> Verd
     }
     Verdict::Again {
         at: engine
-            .clock
+            .clock()
             .now()
             .plus(FIRST_PAUSE * 6_u32.pow(callback.tries)),
         note: why,
@@ -278,7 +278,7 @@ async fn journal(
     exchanges: &[Exchange],
 ) -> Result<(), EngineError> {
     let journal = Journal {
-        store: engine.store.clone(),
+        store: engine.store().clone(),
         transaction: found.transaction,
         attempt: found.attempt,
     };
@@ -361,7 +361,7 @@ pub(super) async fn apply(
     // next candidate. A pending attempt may be queried, and the query could return the decline
     // while our call is still in flight.
     let may_wait = !matches!(outcome, Outcome::Succeeded { .. });
-    if may_wait && engine.submissions.contains(attempt.id) {
+    if may_wait && engine.submissions().contains(attempt.id) {
         return Ok(None);
     }
     let word = word(&outcome, attempt);
@@ -372,8 +372,8 @@ pub(super) async fn apply(
         gateway_state: None,
         asked_at: None,
     };
-    let taken = engine.registry.tell(engine, tx.id, answer).await;
-    engine.watchers.answered(tx.id);
+    let taken = engine.registry().tell(engine, tx.id, answer).await;
+    engine.watchers().answered(tx.id);
     let number = tx.attempts.iter().position(|other| other.id == attempt.id);
     let number = number.map_or(0, |place| place + 1);
     let effect = match taken {
@@ -439,7 +439,7 @@ pub(super) async fn hint(
     }
     let why = hint.why;
     let ended = |what: &str| Some(matched(format!("{why} {what}")));
-    if engine.submissions.contains(attempt.id) && matches!(tx.state, State::AwaitingGateway) {
+    if engine.submissions().contains(attempt.id) && matches!(tx.state, State::AwaitingGateway) {
         return Ok(None);
     }
     let asked_since = |attempt: &Attempt| {
@@ -449,7 +449,7 @@ pub(super) async fn hint(
     if asked_since(attempt) {
         return Ok(ended("The provider was asked since."));
     }
-    let after = match engine.registry.tell(engine, tx.id, Command::Hint).await {
+    let after = match engine.registry().tell(engine, tx.id, Command::Hint).await {
         Err(EngineError::Refused(refusal)) => return Ok(ended(&refusal.to_string())),
         answer => answer?,
     };
@@ -459,7 +459,7 @@ pub(super) async fn hint(
     }
     // The last query, or the start of the attempt, is too recent.
     let last = attempt.last_query_at.unwrap_or(attempt.started_at);
-    let soon = engine.clock.now().plus(SOON);
+    let soon = engine.clock().now().plus(SOON);
     Ok(Some(Verdict::Later {
         at: last.plus(CALLBACK_HINT_AGE).max(soon),
         note: format!("{why} The provider was asked a moment ago, and is asked again soon."),
@@ -475,7 +475,7 @@ fn has_ended(tx: &Transaction, attempt: &Attempt) -> bool {
 async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool, EngineError> {
     let prefix = row::transaction_prefix(transaction);
     let rows = engine
-        .store
+        .store()
         .scan(
             Table::Callback,
             &prefix,

@@ -28,7 +28,7 @@ const PAGE: usize = 250;
 /// Starts processing the stored callbacks, beginning with those of an earlier process.
 pub(crate) fn start(engine: &Engine) {
     let handed = engine.clone();
-    let is_up = engine.threads.arbiter().spawn(async move {
+    let is_up = engine.threads().arbiter().spawn(async move {
         run(handed).await;
     });
     if !is_up {
@@ -37,12 +37,12 @@ pub(crate) fn start(engine: &Engine) {
 }
 
 async fn run(engine: Engine) {
-    let began = engine.clock.now();
+    let began = engine.clock().now();
     let mut is_counted = false;
     let mut next_full_look = Timestamp::default();
     let mut readers = reprocess::ReprocessState::default();
     while !engine.is_stopping() {
-        let next = engine.clock.now().plus(TICK);
+        let next = engine.clock().now().plus(TICK);
         if !is_counted {
             match look_back(&engine, began).await {
                 Ok(()) => is_counted = true,
@@ -61,8 +61,8 @@ async fn run(engine: Engine) {
         }
         tokio::select! {
             biased; // deterministic: one seed, one history
-            () = engine.clock.sleep_until(next) => {}
-            () = engine.callbacks.nudge.notified() => {}
+            () = engine.clock().sleep_until(next) => {}
+            () = engine.callbacks().nudge.notified() => {}
         }
     }
 }
@@ -79,7 +79,7 @@ async fn look_back(engine: &Engine, began: Timestamp) -> Result<(), EngineError>
     let (mut from, to) = row::from_connection(QUEUE, None);
     loop {
         let rows = engine
-            .store
+            .store()
             .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
             .await?;
         for (key, size) in &rows {
@@ -94,7 +94,7 @@ async fn look_back(engine: &Engine, began: Timestamp) -> Result<(), EngineError>
                 callback,
             };
             let came = i64::try_from(callback.ulid().timestamp_ms()).unwrap_or(0);
-            let lies_ahead = came > engine.clock.now().as_millis();
+            let lies_ahead = came > engine.clock().now().as_millis();
             if lies_ahead {
                 bring_forward(engine, which).await?;
             }
@@ -108,10 +108,10 @@ async fn look_back(engine: &Engine, began: Timestamp) -> Result<(), EngineError>
         }
     }
     if !match_pending::look_again(engine).await? {
-        engine.callbacks.none_was_aside();
+        engine.callbacks().none_was_aside();
     }
     for (connection, bytes) in queued {
-        engine.callbacks.wait(connection, bytes);
+        engine.callbacks().wait(connection, bytes);
     }
     Ok(())
 }
@@ -119,19 +119,19 @@ async fn look_back(engine: &Engine, began: Timestamp) -> Result<(), EngineError>
 /// Makes a callback due that was received before the clock was set back: its processing does not
 /// wait until the clock reaches its due time.
 async fn bring_forward(engine: &Engine, which: CallbackKey) -> Result<(), EngineError> {
-    let Some(before) = row::load(&engine.store, which).await? else {
+    let Some(before) = row::load(engine.store(), which).await? else {
         return Ok(());
     };
     if before.state == CallbackState::Waiting {
-        let now = engine.clock.now();
+        let now = engine.clock().now();
         let after = Callback {
             next_try_at: Some(now),
             ..before.clone()
         };
         let mut batch = Batch::new();
         row::write(&mut batch, Some(&before), &after);
-        match engine.store.commit(batch).await {
-            Ok(()) => engine.callbacks.queued(which.connection, now),
+        match engine.store().commit(batch).await {
+            Ok(()) => engine.callbacks().queued(which.connection, now),
             // Conflict: the callback is being processed.
             Err(CommitError::Conflict) => {}
             Err(error) => return Err(error.into()),
@@ -142,20 +142,20 @@ async fn bring_forward(engine: &Engine, which: CallbackKey) -> Result<(), Engine
 
 /// Starts due callbacks. Each [`FULL_LOOK`] it also finds rows whose wake-up was lost.
 async fn look_through(engine: &Engine, next_full_look: &mut Timestamp) -> Result<(), EngineError> {
-    if engine.clock.now() >= *next_full_look {
+    if engine.clock().now() >= *next_full_look {
         find_all(engine).await?;
-        *next_full_look = engine.clock.now().plus(FULL_LOOK);
+        *next_full_look = engine.clock().now().plus(FULL_LOOK);
     }
     look(engine).await
 }
 
 /// Starts due callbacks, connection by connection.
 async fn look(engine: &Engine) -> Result<(), EngineError> {
-    let now = engine.clock.now();
+    let now = engine.clock().now();
     let mut looked = Ok(());
-    for (connection, scan) in engine.callbacks.begin_scans(now) {
+    for (connection, scan) in engine.callbacks().begin_scans(now) {
         if let Err(error) = look_at(engine, connection, scan, now).await {
-            engine.callbacks.scan_failed(connection, scan);
+            engine.callbacks().scan_failed(connection, scan);
             looked = Err(error);
         }
     }
@@ -171,15 +171,15 @@ async fn look_at(
 ) -> Result<(), EngineError> {
     let (from, to) = row::queue(connection, scan.from);
     let rows = engine
-        .store
+        .store()
         .scan(Table::Callback, &from, &to, Direction::Forward, scan.limit)
         .await?;
     let rows = rows.iter().filter_map(|(key, _)| {
         let (key, due) = (row::callback_in(key)?, row::due_in(key)?);
         Some(Found { key, due, row: () })
     });
-    for (which, at) in engine.callbacks.take_found(connection, scan, rows, now) {
-        engine.runtime.spawn(take(engine.clone(), which, at));
+    for (which, at) in engine.callbacks().take_found(connection, scan, rows, now) {
+        engine.runtime().spawn(take(engine.clone(), which, at));
     }
     Ok(())
 }
@@ -187,10 +187,10 @@ async fn look_at(
 /// Records all connections with queued rows, also those whose wake-up was lost.
 async fn find_all(engine: &Engine) -> Result<(), EngineError> {
     let all = row::from_connection(QUEUE, None);
-    each_queue(&engine.store, Table::Callback, all, |key| {
+    each_queue(engine.store(), Table::Callback, all, |key| {
         let connection = row::connection_in(key);
         if let (Some(connection), Some(at)) = (connection, row::due_in(key)) {
-            engine.callbacks.left(connection, at);
+            engine.callbacks().left(connection, at);
         }
         Ok(match connection {
             Some(connection) => row::from_connection(QUEUE, Some(connection)).0,
@@ -205,11 +205,11 @@ async fn take(engine: Engine, which: CallbackKey, at: Timestamp) {
     let mut heard = deal_with(&engine, which, at, apply::with(&engine, which)).await;
     while let Some(waits) = heard.take() {
         // No permit: the callback is read again at its due time.
-        let Ok(_place) = engine.callbacks.patience.try_acquire() else {
+        let Ok(_place) = engine.callbacks().patience.try_acquire() else {
             return;
         };
-        engine.submissions.ended(waits.attempt()).await;
-        if engine.callbacks.take_up(which, at) {
+        engine.submissions().ended(waits.attempt()).await;
+        if engine.callbacks().take_up(which, at) {
             let dealt = apply::after_our_call(&engine, which, waits);
             heard = deal_with(&engine, which, at, dealt).await;
         }
@@ -243,8 +243,8 @@ async fn deal_with(
         }
     };
     if went_wrong {
-        engine.clock.sleep(AFTER_A_FAILURE).await;
+        engine.clock().sleep(AFTER_A_FAILURE).await;
     }
-    engine.callbacks.lay_down(which, at);
+    engine.callbacks().lay_down(which, at);
     heard
 }

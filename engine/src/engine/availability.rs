@@ -58,7 +58,7 @@ impl Engine {
 
     /// The gateways that are loaded now and serve `method`.
     pub fn gateways_serving(&self, kind: Kind, method: &str) -> Vec<Arc<Version>> {
-        let mut versions = self.gateways.list();
+        let mut versions = self.gateways().list();
         versions.retain(|version| version.serves(direction(kind), method));
         versions
     }
@@ -71,8 +71,8 @@ impl Engine {
         kind: Kind,
     ) -> BTreeSet<Currency> {
         let methods = match kind {
-            Kind::Payment => self.directory.payment_methods(),
-            Kind::Payout => self.directory.payout_methods(),
+            Kind::Payment => self.directory().payment_methods(),
+            Kind::Payout => self.directory().payout_methods(),
         };
         let can_work = methods
             .iter()
@@ -86,8 +86,8 @@ impl Engine {
         tx: &Transaction,
         attempt: &Attempt,
     ) -> Result<serde_json::Value, EngineError> {
-        match self.access.connection(attempt.candidate.connection) {
-            Some(connection) => Ok(self.access.connection_config(&connection)?),
+        match self.access().connection(attempt.candidate.connection) {
+            Some(connection) => Ok(self.access().connection_config(&connection)?),
             None if attempt.candidate.connection == sandbox_connection(tx.app) => {
                 Ok(serde_json::json!({}))
             }
@@ -97,8 +97,8 @@ impl Engine {
 
     /// The gateway and the account's name of the connection that every app has to the test gateway in sandbox, and that has no row.
     pub fn sandbox_names(&self, connection: ConnectionId) -> Option<(&str, &'static str)> {
-        self.access.app(AppId::new(connection.ulid()))?;
-        Some((&self.settings.sandbox_gateway, SANDBOX_ACCOUNT))
+        self.access().app(AppId::new(connection.ulid()))?;
+        Some((&self.settings().sandbox_gateway, SANDBOX_ACCOUNT))
     }
 
     /// Every connection of an app, with what stands in its way.
@@ -112,8 +112,8 @@ impl Engine {
         amount: Option<Amount>,
     ) -> Vec<Offer> {
         let connections = match is_planted(Fault::EnvironmentMixed) {
-            true => self.access.connections(app, Environment::Sandbox),
-            false => self.access.connections(app, environment),
+            true => self.access().connections(app, Environment::Sandbox),
+            false => self.access().connections(app, environment),
         };
         let mut offers: Vec<Offer> = connections
             .iter()
@@ -155,13 +155,13 @@ impl Engine {
     ) -> Result<Candidate, &'static str> {
         let (kind, method) = (Kind::of(tx.id), attempt.method.as_str());
         let amount = Some(attempt.amount);
-        let offer = match self.access.connection(planned) {
+        let offer = match self.access().connection(planned) {
             Some(connection) => {
                 let mut offer = self.offer(&connection, kind, method, amount);
                 if offer.standing == Standing::CanServe {
                     offer.standing = within_limits(&connection, country, amount);
                 }
-                if self.access.is_closed(planned) {
+                if self.access().is_closed(planned) {
                     offer.standing = Standing::Disabled;
                 }
                 Some(offer)
@@ -196,8 +196,8 @@ impl Engine {
             0 => false,
             1 => {
                 let (name, hash) = (&candidate.gateway, &candidate.gateway_hash);
-                let since = self.clock.now().minus(PAYOUT_PAUSE_AFTER_A_DEATH);
-                self.gateways.has_died_since(name, hash, since)
+                let since = self.clock().now().minus(PAYOUT_PAUSE_AFTER_A_DEATH);
+                self.gateways().has_died_since(name, hash, since)
             }
             _ => true,
         }
@@ -210,7 +210,7 @@ impl Engine {
         let has_death = |attempt: &&Attempt| {
             let tried = (&attempt.candidate.gateway, &attempt.candidate.gateway_hash);
             let unsent = attempt.state == AttemptState::NotSent || attempt.state.is_open();
-            let died = |at| self.gateways.has_died_since(version.0, version.1, at);
+            let died = |at| self.gateways().has_died_since(version.0, version.1, at);
             tried == version && unsent && died(attempt.started_at)
         };
         tx.attempts.iter().filter(has_death).count()
@@ -223,7 +223,7 @@ impl Engine {
         method: &str,
         amount: Option<Amount>,
     ) -> Offer {
-        let version = self.gateways.current(&connection.gateway);
+        let version = self.gateways().current(&connection.gateway);
         let standing = match &version {
             _ if !connection.is_enabled => Standing::Disabled,
             None => Standing::GatewayMissing,
@@ -264,7 +264,7 @@ impl Engine {
     fn is_for_sandbox_only(&self, connection: &Connection, version: &Version) -> bool {
         connection.environment == Environment::Live
             && version.manifest.any_method
-            && !self.settings.live_test_gateways
+            && !self.settings().live_test_gateways
     }
 
     fn standing(
@@ -290,14 +290,14 @@ impl Engine {
 
     /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
     pub(super) fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
-        let version = self.gateways.current(&self.settings.sandbox_gateway)?;
+        let version = self.gateways().current(&self.settings().sandbox_gateway)?;
         if !version.serves(direction(kind), method) {
             return None;
         }
         let facts = MethodFacts::of(&version, direction(kind), method);
         let candidate = Candidate {
             connection: sandbox_connection(app),
-            gateway: self.settings.sandbox_gateway.clone(),
+            gateway: self.settings().sandbox_gateway.clone(),
             gateway_title: version.manifest.title.clone(),
             gateway_hash: version.sha256.clone(),
             account_name: SANDBOX_ACCOUNT.to_owned(),

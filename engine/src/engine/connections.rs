@@ -16,17 +16,17 @@ impl Engine {
     /// the connection's credentials can its provider be asked.
     pub async fn delete_connection(&self, id: ConnectionId) -> Result<(), AccessError> {
         // One that is busy is left in peace.
-        if self.access.connection(id).is_some() {
+        if self.access().connection(id).is_some() {
             self.refuse_open_attempts(id).await?;
         }
-        let deletion = self.access.begin_deletion(id).await?;
+        let deletion = self.access().begin_deletion(id).await?;
         // An attempt that passed the door before it was closed was committed before that, and is seen here.
         self.refuse_open_attempts(id).await?;
         deletion.commit().await
     }
 
     async fn refuse_open_attempts(&self, id: ConnectionId) -> Result<(), AccessError> {
-        let count = records::open_attempts_at(&self.store, id, GATEWAY_OPEN_ATTEMPTS)
+        let count = records::open_attempts_at(self.store(), id, GATEWAY_OPEN_ATTEMPTS)
             .await
             .map_err(AccessError::Read)?;
         let is_needed = self

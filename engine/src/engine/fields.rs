@@ -49,7 +49,7 @@ impl Engine {
             let Some(call) = self.options_call(tx, prospect, method, field) else {
                 continue;
             };
-            if let Some(list) = self.gateways.options(call).await {
+            if let Some(list) = self.gateways().options(call).await {
                 lists.insert(field.name.clone(), list.to_vec());
             }
         }
@@ -72,7 +72,7 @@ impl Engine {
             };
             let known = self
                 .options_call(tx, &prospect, method, field)
-                .and_then(|call| self.gateways.known_options(&call));
+                .and_then(|call| self.gateways().known_options(&call));
             let options = known.as_deref().unwrap_or(&field.options);
             if let Some(problem) = FieldProblem::of(field.pattern.as_deref(), options, value) {
                 return Err(EngineError::FieldRefused {
@@ -96,8 +96,8 @@ impl Engine {
         let row = prospect.gateway.method(Direction::Collect, method)?;
         let currency = Currency::from_code(&row.currency)?;
         let unit = Amount::parse_major("1", currency).ok()?;
-        let config = match self.access.connection(prospect.connection) {
-            Some(connection) => self.access.connection_config(&connection).ok()?,
+        let config = match self.access().connection(prospect.connection) {
+            Some(connection) => self.access().connection_config(&connection).ok()?,
             None if prospect.connection == sandbox_connection(tx.app) => serde_json::json!({}),
             None => return None,
         };

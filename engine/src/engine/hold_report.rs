@@ -148,10 +148,10 @@ impl Progress {
 impl Engine {
     /// The report on the last hold; `None` when the store was never held.
     pub async fn hold_report(&self) -> Result<Option<HoldReport>, EngineError> {
-        let Some(held) = self.hold.state() else {
+        let Some(held) = self.hold().state() else {
             return Ok(None);
         };
-        let snapshot = self.hold.snapshot().await?;
+        let snapshot = self.hold().snapshot().await?;
         let mut answers = BTreeMap::new();
         for (id, was) in &snapshot.listed {
             match self.transaction(*id).await {
@@ -190,7 +190,7 @@ impl Engine {
         since: Timestamp,
     ) -> Result<(Vec<Open>, UnsentPayouts), EngineError> {
         let (mut made_since, mut unsent) = (Sums::default(), UnsentPayouts::default());
-        let visited = self.hold.each_unsent_payout(|payout| {
+        let visited = self.hold().each_unsent_payout(|payout| {
             let reason = match payout.created_at >= since {
                 true => Unsent::MadeWhileHeld,
                 false if self.permit(payout).unasked.is_empty() => Unsent::NotSent,

@@ -96,16 +96,16 @@ impl Engine {
         new: NewPayment,
         once: Option<&Once<'_>>,
     ) -> Result<Arc<Transaction>, EngineError> {
-        let now = self.clock.now();
+        let now = self.clock().now();
         let details = Details::Payment(PaymentDetails {
             return_url: new.return_url,
             methods: new.methods,
             restriction: new.restriction,
             attempts_allowed: caller.app.settings.checkout_attempts.clamp(1, 5),
-            expires_at: now.plus(new.expires_in.unwrap_or(self.settings.expires_after)),
+            expires_at: now.plus(new.expires_in.unwrap_or(self.settings().expires_after)),
         });
         let new = Initialization {
-            id: TransactionId::Payment(PaymentId::new(self.ids.ulid(now))),
+            id: TransactionId::Payment(PaymentId::new(self.ids().ulid(now))),
             amount: new.amount,
             description: new.description,
             customer: new.customer,
@@ -135,7 +135,7 @@ impl Engine {
     ) -> Result<Arc<Transaction>, EngineError> {
         let reserved = self.reserve_payout(caller, &new).await?;
         let new = Initialization {
-            id: TransactionId::Payout(PayoutId::new(self.ids.ulid(self.clock.now()))),
+            id: TransactionId::Payout(PayoutId::new(self.ids().ulid(self.clock().now()))),
             amount: new.amount,
             description: new.description,
             customer: new.customer,
@@ -148,9 +148,9 @@ impl Engine {
         };
         let tx = Box::pin(self.bear(caller, new, once, reserved)).await?;
         let (engine, id) = (self.clone(), tx.id);
-        self.runtime.spawn(async move {
+        self.runtime().spawn(async move {
             // Should this fail, the payout's timer wakes it again.
-            if let Err(error) = engine.registry.tell(&engine, id, Command::Wake).await {
+            if let Err(error) = engine.registry().tell(&engine, id, Command::Wake).await {
                 tracing::warn!(transaction.id = %id, %error, "A payout was not dispatched at once; its timer will.");
             }
         });
@@ -163,7 +163,7 @@ impl Engine {
         caller: &Caller,
         new: &NewPayout,
     ) -> Result<Option<Reservation>, EngineError> {
-        let settings = &self.settings.limits;
+        let settings = &self.settings().limits;
         if !settings.apply_to(caller.environment) {
             return Ok(None);
         }
@@ -181,7 +181,7 @@ impl Engine {
             new.amount,
             &recipient.join("/"),
         );
-        let reserved = self.quotas.reserve(PAYOUT_SPAN, &limits).await;
+        let reserved = self.quotas().reserve(PAYOUT_SPAN, &limits).await;
         let exceeded = EngineError::PayoutLimit;
         let reserved = reserved.map_err(|error| EngineError::of_quota(error, exceeded))?;
         Ok(Some(reserved))
@@ -199,11 +199,17 @@ impl Engine {
         }
         let owner = (caller.app.id, caller.environment);
         for _ in 0..TRIES {
-            let now = self.clock.now();
+            let now = self.clock().now();
             let mut batch = Batch::new();
-            let registered =
-                records::register(&self.store, &mut batch, owner, new.customer, now, &self.ids)
-                    .await?;
+            let registered = records::register(
+                self.store(),
+                &mut batch,
+                owner,
+                new.customer,
+                now,
+                self.ids(),
+            )
+            .await?;
             let transaction = NewTransaction {
                 id: new.id,
                 app: caller.app.id,
@@ -220,7 +226,7 @@ impl Engine {
             let step = Step::first(tx, event, now);
             if is_planted(Fault::AnsweredEarly) {
                 let (engine, after) = (self.clone(), step.after.clone());
-                self.runtime.spawn(async move {
+                self.runtime().spawn(async move {
                     let _ = commit(&engine, batch, &step).await;
                 });
                 return Ok(after);
@@ -229,14 +235,14 @@ impl Engine {
                 Ok(()) => return Ok(step.after),
                 Err(NotCommitted::Commit(CommitError::Conflict)) => {
                     // The id is new and ours: if it is stored, this very commit was made after all.
-                    if let Some(stored) = records::load(&self.store, step.after.id).await? {
+                    if let Some(stored) = records::load(self.store(), step.after.id).await? {
                         return Ok(Arc::new(stored));
                     }
                     if let Some(reserved) = &mut reserved {
                         reserved.release();
                     }
                     if let Some(once) = once
-                        && once.was_overtaken(&self.store).await?
+                        && once.was_overtaken(self.store()).await?
                     {
                         return Err(EngineError::Overtaken);
                     }

@@ -20,7 +20,7 @@ impl Engine {
         &self,
         id: TransactionId,
     ) -> Result<Option<Arc<Transaction>>, EngineError> {
-        Ok(records::load(&self.store, id).await?.map(Arc::new))
+        Ok(records::load(self.store(), id).await?.map(Arc::new))
     }
 
     /// A transaction that was read before, as it is stored now.
@@ -28,12 +28,12 @@ impl Engine {
         &self,
         known: &Arc<Transaction>,
     ) -> Result<Option<Arc<Transaction>>, EngineError> {
-        Ok(records::load_again(&self.store, known).await?)
+        Ok(records::load_again(self.store(), known).await?)
     }
 
     /// A page of an app's transactions, newest first.
     pub async fn list(&self, query: &ListQuery) -> Result<Listing, EngineError> {
-        Ok(records::list(&self.store, query).await?)
+        Ok(records::list(self.store(), query).await?)
     }
 
     /// What the provider of a connection calls its attempts, in the order of those ids, from behind `after` on; each with its
@@ -50,7 +50,7 @@ impl Engine {
         while all.len() <= limit {
             let wanted = limit + 1 - all.len();
             let found =
-                records::provider_ids(&self.store, connection, behind.as_deref(), wanted).await?;
+                records::provider_ids(self.store(), connection, behind.as_deref(), wanted).await?;
             let is_end = found.len() < wanted;
             behind = found.last().map(|(id, ..)| id.clone());
             for (id, transaction, attempt) in found {
@@ -71,6 +71,6 @@ impl Engine {
 
     /// All that happened to a transaction, oldest first.
     pub async fn timeline(&self, id: TransactionId) -> Result<Vec<Recorded>, EngineError> {
-        Ok(records::timeline(&self.store, id).await?)
+        Ok(records::timeline(self.store(), id).await?)
     }
 }

@@ -9,6 +9,7 @@ mod error;
 mod fields;
 mod hold_report;
 mod initialize;
+mod inner;
 mod lookups;
 mod operator;
 mod price;
@@ -22,14 +23,11 @@ mod simulate;
 mod submit_code;
 mod verify;
 
-use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use actix::Addr;
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
-use tokio::task::AbortHandle;
 
 pub use confirm::Choice;
 pub use error::EngineError;
@@ -38,6 +36,7 @@ pub use hold_report::{
     Answered, HoldReport, LISTED_PAYOUTS, Progress, Unsent, UnsentPayout, UnsentPayouts,
 };
 pub use initialize::{NewPayment, NewPayout};
+use inner::Inner;
 pub use lookups::ProviderIds;
 pub use operator::Checked;
 pub use prospect::Prospect;
@@ -58,7 +57,7 @@ use crate::hold::Hold;
 use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
 pub use crate::processing::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
-use crate::processing::{Registry, Scheduler, Submissions, Watchers, start_scheduler};
+use crate::processing::{Registry, Submissions, Watchers, start_scheduler};
 use crate::quota::Quotas;
 use crate::runtime::{ActorThreads, Snapshot};
 use crate::store::Store;
@@ -71,38 +70,6 @@ const FEED: usize = 4_096;
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
-/// What the engine is made of. Reached through [`Engine`], which is a handle on it.
-pub struct Inner {
-    pub store: Store,
-    pub access: Access,
-    pub gateways: Gateways,
-    pub exchange: Exchange,
-    pub directory: Arc<Directory>,
-    pub clock: Clock,
-    pub ids: Ids,
-    pub settings: Arc<EngineSettings>,
-    pub webhooks: Webhooks,
-    pub mails: Mails,
-    pub hold: Hold,
-    pub(crate) quotas: Quotas,
-    pub(crate) callbacks: CallbackTracker,
-    pub(crate) runtime: Handle,
-    pub(crate) threads: ActorThreads,
-    pub(crate) registry: Registry,
-    pub(crate) submissions: Submissions,
-    pub(crate) watchers: Watchers,
-    health: route::SharedHealth,
-    /// Lists of providers for the report of a hold.
-    lists: provider_lists::ProviderLists,
-    pub(crate) feed: broadcast::Sender<Arc<Announcement>>,
-    scheduler: std::sync::OnceLock<Addr<Scheduler>>,
-    /// The task that fetches rates of exchange.
-    fetching: AbortHandle,
-    stopping: AtomicBool,
-    #[cfg(test)]
-    pub(crate) faults: crate::processing::Faults,
-}
-
 /// What an engine is started with.
 pub struct Dependencies {
     pub store: Store,
@@ -114,14 +81,6 @@ pub struct Dependencies {
     pub ids: Ids,
     pub hold: Hold,
     pub settings: EngineSettings,
-}
-
-impl Deref for Engine {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
 }
 
 impl Engine {
@@ -150,7 +109,7 @@ impl Engine {
             clock: with.clock,
             ids: with.ids,
             hold: with.hold,
-            settings: Arc::new(with.settings),
+            settings: with.settings,
             runtime: Handle::current(),
             threads,
             webhooks,
@@ -162,15 +121,15 @@ impl Engine {
             health: route::SharedHealth::new(),
             lists,
             feed: broadcast::channel(FEED).0,
-            scheduler: std::sync::OnceLock::new(),
+            scheduler: OnceLock::new(),
             stopping: AtomicBool::new(false),
             #[cfg(test)]
             faults: crate::processing::Faults::default(),
         }));
-        let _ = engine.scheduler.set(start_scheduler(&engine));
+        let _ = engine.0.scheduler.set(start_scheduler(&engine));
         callback::start(&engine);
-        if engine.hold.state().is_some() {
-            engine.runtime.spawn(engine.clone().ask_for_unknown());
+        if engine.hold().state().is_some() {
+            engine.runtime().spawn(engine.clone().ask_for_unknown());
         }
         Ok(engine)
     }
@@ -180,59 +139,69 @@ impl Engine {
     /// again at the next start. Returns whether everything is stored: not when the store could not
     /// write at the end, nor when a thread did not end in order.
     pub async fn stop(&self, grace: std::time::Duration) -> bool {
-        self.stopping.store(true, Ordering::SeqCst);
-        self.fetching.abort();
+        self.0.stopping.store(true, Ordering::SeqCst);
+        self.0.fetching.abort();
         let deadline = tokio::time::sleep(grace);
         tokio::pin!(deadline);
-        while self.submissions.count() > 0 {
+        while self.submissions().count() > 0 {
             tokio::select! {
                 biased;
                 () = &mut deadline => break,
                 () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
             }
         }
-        tokio::join!(self.webhooks.stop(grace), self.mails.stop(grace));
-        self.registry.clear();
+        tokio::join!(self.webhooks().stop(grace), self.mails().stop(grace));
+        self.registry().clear();
         let engine = self.clone();
-        let stopped = tokio::task::spawn_blocking(move || engine.threads.stop()).await;
+        let stopped = tokio::task::spawn_blocking(move || engine.threads().stop()).await;
         if stopped.is_err() {
             tracing::error!("The actors' threads did not stop in order.");
         }
-        self.store.close().await && stopped.is_ok()
+        self.store().close().await && stopped.is_ok()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
+        self.0.stopping.load(Ordering::SeqCst)
     }
 
     /// News of one transaction: the value changes after each of its commits.
     pub fn watch(&self, id: TransactionId) -> watch::Receiver<Live> {
-        self.watchers.watch(id)
+        self.watchers().watch(id)
+    }
+
+    /// Sends an announcement to the listeners of [`Self::feed`].
+    pub(crate) fn publish(&self, announcement: Announcement) {
+        // An error means that there are no listeners.
+        let _ = self.0.feed.send(Arc::new(announcement));
     }
 
     /// All announcements from now on, in the order in which they became durable.
     pub fn feed(&self) -> broadcast::Receiver<Arc<Announcement>> {
-        self.feed.subscribe()
+        self.0.feed.subscribe()
     }
 
     /// How many transaction actors are up.
     pub fn live_actors(&self) -> usize {
-        self.registry.live()
+        self.registry().live()
     }
 
     /// How many submissions to gateways are away.
     pub fn submissions_away(&self) -> usize {
-        self.submissions.count()
+        self.submissions().count()
     }
 
     /// How the actor of a transaction is; `None` when it rests.
     pub async fn transaction_actor(&self, id: TransactionId) -> Option<TransactionSnapshot> {
-        self.registry.find(id)?.send(Snapshot::default()).await.ok()
+        self.registry()
+            .find(id)?
+            .send(Snapshot::default())
+            .await
+            .ok()
     }
 
     /// How the scheduler is.
     pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
-        self.scheduler.get()?.send(Snapshot::default()).await.ok()
+        self.0.scheduler.get()?.send(Snapshot::default()).await.ok()
     }
 }
 
@@ -280,7 +249,7 @@ mod tests {
             ..Wanted::with(gateways)
         };
         let bench = wanted.start().await;
-        let fetching = bench.engine.fetching.clone();
+        let fetching = bench.engine.0.fetching.clone();
         assert!(!fetching.is_finished());
         bench.engine.stop(Duration::from_secs(10)).await;
         let ended = async {

@@ -43,7 +43,7 @@ impl Engine {
         resolution: Resolution,
     ) -> Result<Arc<Transaction>, EngineError> {
         let command = signed(operator, Some(note), Order::Resolve(resolution));
-        self.registry.tell(self, id, command).await
+        self.registry().tell(self, id, command).await
     }
 
     /// Cancels a payment, or asks its provider to.
@@ -67,7 +67,7 @@ impl Engine {
         let found = self.case(id).await?.ok_or(EngineError::NotFound)?;
         let command = signed(operator, Some(note), Order::CloseCase(id));
         let transaction = self
-            .registry
+            .registry()
             .tell(self, found.transaction.id, command)
             .await?;
         CaseFound::of(id, transaction).ok_or(EngineError::NotFound)
@@ -75,12 +75,12 @@ impl Engine {
 
     /// A case with its transaction.
     pub async fn case(&self, id: CaseId) -> Result<Option<CaseFound>, EngineError> {
-        Ok(records::case(&self.store, id).await?)
+        Ok(records::case(self.store(), id).await?)
     }
 
     /// Cases, newest first.
     pub async fn cases(&self, query: &CaseQuery) -> Result<CasesFound, EngineError> {
-        Ok(records::cases(&self.store, query).await?)
+        Ok(records::cases(self.store(), query).await?)
     }
 }
 

@@ -12,7 +12,7 @@ impl Engine {
     /// What this payment costs by `method` now; `None` when the method's currency is another one and the app does not convert, or no
     /// valid rate connects the two.
     pub fn price(&self, tx: &Transaction, method: &str) -> Option<Price> {
-        match self.directory.payment_method(method) {
+        match self.directory().payment_method(method) {
             Some(method) => self.price_of(tx.app, tx.amount, method),
             // A gateway's own method: its row says which currency it takes, and routing holds the amount against it.
             None => Some(Price::plain(tx.amount)),
@@ -24,9 +24,9 @@ impl Engine {
         if method.currency == amount.currency() {
             return Some(Price::plain(amount));
         }
-        let correction = self.access.app(app)?.settings.conversion?;
+        let correction = self.access().app(app)?.settings.conversion?;
         let converted =
-            self.exchange
+            self.exchange()
                 .convert(amount, method.currency, self.decimals(method), correction);
         let (amount, conversion) = converted?.ok()?;
         Some(Price {

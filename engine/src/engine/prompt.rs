@@ -18,7 +18,7 @@ pub(super) struct Step<'a> {
 impl Engine {
     /// Whether an app may begin something that moves money. An unknown app may not.
     pub fn may_move_money(&self, app: AppId) -> bool {
-        self.access.app(app).is_some_and(|app| app.is_enabled)
+        self.access().app(app).is_some_and(|app| app.is_enabled)
     }
 
     /// Counts a payer's step against the limits, durably. `None`: nothing is limited here.
@@ -30,7 +30,7 @@ impl Engine {
         if !self.may_move_money(tx.app) {
             return Err(EngineError::AppDisabled);
         }
-        let settings = &self.settings.limits;
+        let settings = &self.settings().limits;
         if !settings.apply_to(tx.environment) {
             return Ok(None);
         }
@@ -40,7 +40,7 @@ impl Engine {
             is_code,
         } = step;
         let limits = settings.of_prompt(tx.environment, tx.id, number, address, is_code);
-        let reserved = self.quotas.reserve(PROMPT_SPAN, &limits).await;
+        let reserved = self.quotas().reserve(PROMPT_SPAN, &limits).await;
         let exceeded = EngineError::TooManyPrompts;
         let reserved = reserved.map_err(|error| EngineError::of_quota(error, exceeded))?;
         Ok(Some(reserved.commit().await?))

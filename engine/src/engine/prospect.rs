@@ -29,10 +29,12 @@ impl Engine {
         let route = self.route_payment(tx, method, price.amount, None, Purpose::Look);
         let first = route.candidates.first()?;
         Some(Prospect {
-            gateway: self.gateways.version(&first.gateway, &first.gateway_hash)?,
+            gateway: self
+                .gateways()
+                .version(&first.gateway, &first.gateway_hash)?,
             connection: first.connection,
             price,
-            is_test: first.gateway == self.settings.sandbox_gateway,
+            is_test: first.gateway == self.settings().sandbox_gateway,
         })
     }
 
@@ -47,8 +49,8 @@ impl Engine {
     ) -> bool {
         let asks = |offer: &Offer| {
             let candidate = &offer.candidate;
-            let is_test = candidate.gateway == self.settings.sandbox_gateway;
-            let version = self.gateways.current(&candidate.gateway);
+            let is_test = candidate.gateway == self.settings().sandbox_gateway;
+            let version = self.gateways().current(&candidate.gateway);
             let row = version
                 .as_ref()
                 .and_then(|version| version.method(Direction::Collect, &method.code));

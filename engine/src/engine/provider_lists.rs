@@ -132,9 +132,9 @@ impl Engine {
     ) -> Result<Vec<ProviderList>, EngineError> {
         let span = span(lost);
         let mut lists = Vec::new();
-        for app in self.access.apps(None) {
+        for app in self.access().apps(None) {
             for environment in [Environment::Live, Environment::Sandbox] {
-                for connection in self.access.connections(app.id, environment) {
+                for connection in self.access().connections(app.id, environment) {
                     lists.push(self.provider_list(connection, span).await?);
                 }
             }
@@ -155,7 +155,7 @@ impl Engine {
         let (mut listed, mut unknown) = (0, Unknown::default());
         if let Some((list, _)) = &fetched.value {
             listed = list.listed;
-            let still = still_unknown(&self.store, connection.id, list.unknown.clone());
+            let still = still_unknown(self.store(), connection.id, list.unknown.clone());
             unknown = Unknown::of(still.await?);
         }
         Ok(ProviderList {
@@ -173,12 +173,12 @@ impl Engine {
         (from, until): (Timestamp, Timestamp),
     ) -> Result<ListingCall, ListStatus> {
         let failed = |why: &str| ListStatus::Failed(why.to_owned());
-        let gateway = self.gateways.reader(&connection.gateway);
+        let gateway = self.gateways().reader(&connection.gateway);
         let gateway = gateway.ok_or_else(|| failed("the gateway is not loaded"))?;
         if !gateway.has(Operation::List) {
             return Err(ListStatus::CannotList);
         }
-        let config = self.access.connection_config(connection);
+        let config = self.access().connection_config(connection);
         Ok(ListingCall {
             gateway,
             environment: connection.environment,
@@ -191,20 +191,20 @@ impl Engine {
     /// State of a connection's list. Starts a fetch if one is due.
     fn fetched_list(&self, connection: ConnectionId, call: ListingCall) -> Fetched<Compared> {
         let key = format!("{connection} {}", call.key());
-        let (engine, fetches) = (self.clone(), Arc::clone(&self.lists.fetches));
-        self.lists.cache.fetch_if_due(&key, || async move {
+        let (engine, fetches) = (self.clone(), Arc::clone(&self.0.lists.fetches));
+        self.0.lists.cache.fetch_if_due(&key, || async move {
             let permit = fetches.acquire_owned().await;
             if permit.is_err() || engine.is_stopping() {
                 return Err("the engine stops".to_owned());
             }
-            let listing = engine.gateways.list_transactions(&call).await;
+            let listing = engine.gateways().list_transactions(&call).await;
             let listing = listing.inspect_err(|why| {
                 tracing::warn!(%connection, why, "failed to list transactions of the lost span");
             })?;
-            let compared = Compared::new(&engine.store, connection, listing).await;
+            let compared = Compared::new(engine.store(), connection, listing).await;
             compared.map_err(|error| error.to_string())
         });
-        self.lists.cache.get(&key)
+        self.0.lists.cache.get(&key)
     }
 }
 

@@ -35,7 +35,7 @@ impl Engine {
     }
 
     pub(crate) fn permit(&self, tx: &Transaction) -> Permit {
-        let Some(held) = self.hold.state() else {
+        let Some(held) = self.hold().state() else {
             return Permit::default();
         };
         Permit {
@@ -66,14 +66,14 @@ impl Engine {
     /// When the hold began, if it began after `attempt`: an engine of before may have submitted it
     /// after the backup.
     pub(crate) fn may_have_left_before(&self, attempt: &Attempt) -> Option<Timestamp> {
-        let since = self.hold.state()?.since;
+        let since = self.hold().state()?.since;
         let begun = attempt.resumed_at.unwrap_or(attempt.started_at);
         (attempt.presumed || begun < since).then_some(since)
     }
 
     /// Whether it is a payout that was made while all apps were held: only a release moves it.
     pub(crate) fn waits_for_release(&self, id: TransactionId) -> bool {
-        let Some(held) = self.hold.state().filter(|held| held.is_untouched()) else {
+        let Some(held) = self.hold().state().filter(|held| held.is_untouched()) else {
             return false;
         };
         let made_at = i64::try_from(id.ulid().timestamp_ms()).unwrap_or(0);
@@ -89,7 +89,7 @@ impl Engine {
         if tx.state.is_final() || tx.created_at >= since || later.any(|later| !later.presumed) {
             return Vec::new();
         }
-        let connections = self.access.connections(tx.app, tx.environment);
+        let connections = self.access().connections(tx.app, tx.environment);
         let mut unasked: Vec<_> = connections
             .iter()
             .filter_map(|connection| self.unknown_at(tx, connection))
@@ -106,7 +106,7 @@ impl Engine {
 
     /// An attempt that may have been made at a connection, enabled now or not.
     fn unknown_at(&self, tx: &Transaction, connection: &Connection) -> Option<Unasked> {
-        let Some(version) = self.gateways.reader(&connection.gateway) else {
+        let Some(version) = self.gateways().reader(&connection.gateway) else {
             return self.unknown_without_gateway(tx, connection);
         };
         let method = method_at(tx, &version)?;
@@ -155,16 +155,16 @@ impl Engine {
     /// Whether a transaction that was made before a hold may have an unknown attempt at the
     /// connection. Only the connection's credentials can query the provider for it.
     pub(super) async fn may_have_unknown_at(&self, id: ConnectionId) -> Result<bool, StoreError> {
-        let Some(held) = self.hold.state() else {
+        let Some(held) = self.hold().state() else {
             return Ok(false);
         };
-        let mut timers = records::Timers::all(&self.store);
+        let mut timers = records::Timers::all(self.store());
         while let Some(timer) = timers.next().await? {
             let made_at = i64::try_from(timer.transaction.ulid().timestamp_ms()).unwrap_or(0);
             if made_at > held.since.as_millis() {
                 continue;
             }
-            let tx = match records::load(&self.store, timer.transaction).await {
+            let tx = match records::load(self.store(), timer.transaction).await {
                 Ok(Some(tx)) => tx,
                 Ok(None) => continue,
                 // Nobody can say that it has none.
@@ -180,7 +180,7 @@ impl Engine {
 
     /// The same at the connection that every app has to the test gateway.
     fn unknown_in_sandbox(&self, tx: &Transaction) -> Option<Unasked> {
-        let version = self.gateways.current(&self.settings.sandbox_gateway)?;
+        let version = self.gateways().current(&self.settings().sandbox_gateway)?;
         let method = method_at(tx, &version)?;
         let offer = self.sandbox_offer(tx.app, Kind::of(tx.id), &method)?;
         Some(unknown(tx, offer.candidate, method, &version))
@@ -197,14 +197,14 @@ impl Engine {
                     tracing::warn!(%error, "failed to ask about payments of before the restore");
                 }
             }
-            self.clock.sleep(ASK_AGAIN).await;
+            self.clock().sleep(ASK_AGAIN).await;
         }
     }
 
     /// Returns how many payments are not yet asked about in full.
     async fn ask_waiting_payments(&self) -> Result<u64, EngineError> {
         let mut open = 0;
-        let mut timers = records::Timers::all(&self.store);
+        let mut timers = records::Timers::all(self.store());
         while let Some(timer) = timers.next().await? {
             let tx = match self.transaction(timer.transaction).await {
                 Ok(Some(tx)) => tx,
@@ -217,7 +217,7 @@ impl Engine {
             }
             open += 1;
             if tx.state == State::AwaitingCustomer {
-                self.registry.tell(self, tx.id, Command::Wake).await?;
+                self.registry().tell(self, tx.id, Command::Wake).await?;
             }
             if self.is_stopping() {
                 return Ok(open);

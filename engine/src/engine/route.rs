@@ -116,7 +116,7 @@ impl Engine {
                 offer.standing = Standing::VersionDied;
             }
         }
-        let rules = self.access.routing(tx.app, tx.environment);
+        let rules = self.access().routing(tx.app, tx.environment);
         let in_force = rules.as_deref().map(|rules| rules.in_force());
         let heard = |connection| self.heard(connection, kind, method);
         let mut counted = Vec::new();
@@ -125,8 +125,8 @@ impl Engine {
                 return false;
             }
             let key = key(connection, kind, method);
-            let now = self.clock.now();
-            let is_probe = self.health.locked(|health| health.grant(&key, now));
+            let now = self.clock().now();
+            let is_probe = self.0.health.locked(|health| health.grant(&key, now));
             counted.push(Counted {
                 connection,
                 is_probe,
@@ -141,7 +141,8 @@ impl Engine {
         for counted in &plan.counted {
             if !has_begun {
                 let key = key(counted.connection, plan.kind, &plan.method);
-                self.health
+                self.0
+                    .health
                     .locked(|health| health.take_back(&key, counted.is_probe));
             } else if counted.is_probe {
                 metrics::counter!("switchyard_breaker_probes_total").increment(1);
@@ -152,8 +153,8 @@ impl Engine {
     /// The country of a method that has one: then nobody need say it.
     pub(super) fn only_country(&self, kind: Kind, method: &str) -> Option<&'static str> {
         let method = match kind {
-            Kind::Payment => self.directory.payment_method(method)?,
-            Kind::Payout => self.directory.payout_method(method)?,
+            Kind::Payment => self.directory().payment_method(method)?,
+            Kind::Payout => self.directory().payout_method(method)?,
         };
         match method.countries.as_slice() {
             [country] => Some(country.alpha2),
@@ -163,13 +164,16 @@ impl Engine {
 
     /// How `connection` has lately done with a method.
     pub(super) fn heard(&self, connection: ConnectionId, kind: Kind, method: &str) -> Heard {
-        self.health
-            .locked(|health| health.heard(&key(connection, kind, method), self.clock.now()))
+        self.0
+            .health
+            .locked(|health| health.heard(&key(connection, kind, method), self.clock().now()))
     }
 
     /// The health of all connections that were called since the start.
     pub fn health(&self) -> Vec<(Key, Heard)> {
-        self.health.locked(|health| health.all(self.clock.now()))
+        self.0
+            .health
+            .locked(|health| health.all(self.clock().now()))
     }
 
     /// Notes for the next plans what a gateway's call came to.
@@ -191,8 +195,9 @@ impl Engine {
         let connection = attempt.candidate.connection;
         let key = key(connection, Kind::of(tx.id), &attempt.method);
         let (verdict, began) = (Verdict::of(outcome, call), attempt.started_at);
-        let now = self.clock.now();
+        let now = self.clock().now();
         let turn = self
+            .0
             .health
             .locked(|health| health.note(&key, verdict, began, now));
         if let Some(turn) = turn {

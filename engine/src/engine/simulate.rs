@@ -84,7 +84,7 @@ impl Engine {
             metadata: &request.metadata,
             roll: request.roll,
         };
-        let stored = self.access.routing(request.app, request.environment);
+        let stored = self.access().routing(request.app, request.environment);
         let rules = match rules {
             Some(set) => Some(tried(set)),
             None => stored.as_deref().map(|stored| stored.in_force()),
@@ -116,8 +116,8 @@ impl Engine {
             limit: ROUTING_SIMULATED,
             page: 1,
         };
-        let listing = records::list(&self.store, &query).await?;
-        let stored = self.access.routing(replay.app, replay.environment);
+        let listing = records::list(self.store(), &query).await?;
+        let stored = self.access().routing(replay.app, replay.environment);
         let stored = stored.as_deref().map(|stored| stored.in_force());
         let other = replay.rules.as_ref().map(tried).or(stored);
         let nothing = RuleSet::default();

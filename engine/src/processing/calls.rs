@@ -36,7 +36,7 @@ pub(super) fn announce(engine: &Engine, step: &Step) -> Option<SubmissionGuard> 
     step.actions.iter().find_map(|action| match *action {
         Action::Submit { attempt }
         | Action::SubmitCode { attempt }
-        | Action::CallOff { attempt } => engine.submissions.enter(attempt),
+        | Action::CallOff { attempt } => engine.submissions().enter(attempt),
         _ => None,
     })
 }
@@ -71,7 +71,7 @@ pub(super) fn begin(
         };
         let (engine, tx) = (engine.clone(), step.after.clone());
         engine
-            .runtime
+            .runtime()
             .clone()
             .spawn(async move { call(engine, tx, job).await });
     }
@@ -93,7 +93,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
     let Some(attempt) = tx.attempt(id) else {
         return;
     };
-    let asked_at = engine.clock.now();
+    let asked_at = engine.clock().now();
     let called = AssertUnwindSafe(ask_gateway(&engine, &tx, attempt, &job))
         .catch_unwind()
         .await;
@@ -127,7 +127,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
         }
     };
     tell(&engine, &tx, answer).await;
-    engine.watchers.answered(tx.id);
+    engine.watchers().answered(tx.id);
     drop(job.away);
 }
 
@@ -160,7 +160,7 @@ fn is_withheld(engine: &Engine, attempt: &Attempt, operation: Operation) -> bool
     let candidate = &attempt.candidate;
     let version = || {
         engine
-            .gateways
+            .gateways()
             .version(&candidate.gateway, &candidate.gateway_hash)
     };
     operation.submits() && version().is_none_or(|version| version.is_in_quarantine())
@@ -173,7 +173,7 @@ async fn ask_gateway(
     job: &GatewayJob,
 ) -> CallEnd {
     #[cfg(test)]
-    engine.faults.inject_panic("call");
+    engine.faults().inject_panic("call");
     let operation = job.operation;
     // Of what concerns an attempt that is out it only means that nobody was asked: the attempt stays as it is.
     let unsent = |why: String| CallEnd {
@@ -208,14 +208,14 @@ async fn ask_gateway(
         gateway: version,
         operation,
         journal: Journal {
-            store: engine.store.clone(),
+            store: engine.store().clone(),
             transaction: tx.id,
             attempt: attempt.id,
         },
-        now: engine.clock.shown(),
+        now: engine.clock().shown(),
         config,
         config_changed_at: engine
-            .access
+            .access()
             .connection(candidate.connection)
             .and_then(|connection| connection.reconfigured_at()),
         state: attempt.gateway_state.clone(),
@@ -225,14 +225,14 @@ async fn ask_gateway(
             false => tx.environment,
         },
     };
-    engine.gateways.call(call).await
+    engine.gateways().call(call).await
 }
 
 /// The version of the gateway that the attempt began on, and ends on. A presumed one may have
 /// begun on any.
 fn version_of(engine: &Engine, attempt: &Attempt) -> Option<Arc<Version>> {
     let candidate = &attempt.candidate;
-    let gateways = &engine.gateways;
+    let gateways = engine.gateways();
     let version = match is_planted(Fault::VersionForgotten) {
         true => gateways.current(&candidate.gateway),
         false => gateways.version(&candidate.gateway, &candidate.gateway_hash),
@@ -248,7 +248,7 @@ fn kept_back(
     operation: Operation,
     version: &Version,
 ) -> Option<&'static str> {
-    if operation.submits() && engine.access.is_closed(attempt.candidate.connection) {
+    if operation.submits() && engine.access().is_closed(attempt.candidate.connection) {
         return Some("The connection was switched off meanwhile.");
     }
     let is_denial_worthless = is_unknown(engine, attempt) && !can_find(version, attempt);
@@ -272,18 +272,18 @@ fn can_find(version: &Version, attempt: &Attempt) -> bool {
 async fn recover(engine: &Engine, tx: &Transaction, job: GatewayJob) {
     drop(job.away);
     tell(engine, tx, Command::Wake).await;
-    engine.watchers.answered(tx.id);
+    engine.watchers().answered(tx.id);
 }
 
 /// Sends an outcome to the actor until it is durable. It is never dropped while the process runs;
 /// after a crash the journal has it.
 async fn tell(engine: &Engine, tx: &Transaction, answer: Command) {
     loop {
-        match engine.registry.tell(engine, tx.id, answer.clone()).await {
+        match engine.registry().tell(engine, tx.id, answer.clone()).await {
             Ok(_) => return,
             Err(EngineError::Unavailable(reason)) => {
                 tracing::warn!(transaction.id = %tx.id, reason, "failed to store a gateway outcome, retrying");
-                engine.clock.sleep(STORE_RETRY).await;
+                engine.clock().sleep(STORE_RETRY).await;
             }
             Err(EngineError::Stopping | EngineError::NotFound) => return,
             Err(error) => {

@@ -116,11 +116,11 @@ pub(crate) async fn commit(
         false => enqueue_notifications(engine, &mut batch, step),
     };
     if !early.is_empty() {
-        let _ = engine.store.commit(early).await;
-        engine.webhooks.nudge(&told.webhooks);
+        let _ = engine.store().commit(early).await;
+        engine.webhooks().nudge(&told.webhooks);
     }
     engine
-        .store
+        .store()
         .commit(batch)
         .await
         .map_err(NotCommitted::Commit)?;
@@ -128,15 +128,14 @@ pub(crate) async fn commit(
         metrics::counter!("switchyard_cases_opened_total", "reason" => reason.as_str())
             .increment(1);
     }
-    engine.webhooks.nudge(&told.webhooks);
+    engine.webhooks().nudge(&told.webhooks);
     if told.by_mail {
-        engine.mails.nudge(step.now);
+        engine.mails().nudge(step.now);
     }
-    engine.watchers.committed(after);
+    engine.watchers().committed(after);
     callback::appeared(engine, step.before.as_deref(), after);
     for announcement in told.announcements {
-        // Nobody listens most of the time; that is no error.
-        let _ = engine.feed.send(Arc::new(announcement));
+        engine.publish(announcement);
     }
     Ok(())
 }
@@ -150,7 +149,7 @@ struct Told {
 
 /// Adds the webhooks and mails of `step` to the batch.
 fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
-    let (after, now, ids) = (&step.after, step.now, &engine.ids);
+    let (after, now, ids) = (&step.after, step.now, engine.ids());
     let mut told = Told {
         announcements: Vec::new(),
         webhooks: Vec::new(),
@@ -161,7 +160,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
             Action::Announce(_) if is_planted(Fault::OutboxDropped) && after.state.is_final() => {}
             Action::Announce(name) => {
                 let event = webhook::event_id(after.id, *name, now);
-                let webhooks = engine.access.enabled_webhooks(after.app);
+                let webhooks = engine.access().enabled_webhooks(after.app);
                 let targets = webhook::enqueue(batch, &webhooks, after, *name, event, now);
                 told.webhooks.extend(targets);
                 told.announcements.push(Announcement {
@@ -175,8 +174,8 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
             }
             Action::Mail(_) if is_planted(Fault::MailForgotten) => {}
             Action::Mail(to) => {
-                let app = engine.access.app(after.app);
-                if let Some(app) = app.filter(|_| engine.mails.admits(after, *to, now)) {
+                let app = engine.access().app(after.app);
+                if let Some(app) = app.filter(|_| engine.mails().admits(after, *to, now)) {
                     told.by_mail |= mail::enqueue(batch, &app, after, *to, now, ids);
                 }
             }

@@ -66,7 +66,7 @@ async fn a_panic_in_a_transaction_is_an_error_of_that_command_and_of_nothing_els
         let bench = Wanted::with(Gateways::default()).start().await;
         let (struck, other) = (payment(&bench).await, payment(&bench).await);
         let before = seen.panics("transaction");
-        bench.engine.faults.panic_at(place, 1);
+        bench.engine.faults().panic_at(place, 1);
         let refused = bench.engine.cancel(struck).await;
         assert!(
             matches!(refused, Err(EngineError::Internal)),
@@ -91,7 +91,7 @@ async fn a_panic_in_any_part_of_the_scheduler_delays_that_part_and_stops_nothing
         let bench = Wanted::with(Gateways::default()).start().await;
         let before = seen.panics("scheduler");
         let id = payment(&bench).await;
-        bench.engine.faults.panic_at(place, 2);
+        bench.engine.faults().panic_at(place, 2);
         // Past the payment's end, and past the next sweep.
         bench.clock.advance(Duration::from_secs(2 * 60 * 60));
         as_time_goes_by(&bench, "the payment is cancelled", async || {
@@ -101,7 +101,7 @@ async fn a_panic_in_any_part_of_the_scheduler_delays_that_part_and_stops_nothing
         as_time_goes_by(&bench, "the planted panics have come", async || {
             // The second sweep is due an hour after the first.
             bench.clock.advance(Duration::from_secs(60));
-            bench.engine.faults.left(place) == 0
+            bench.engine.faults().left(place) == 0
         })
         .await;
         as_time_goes_by(&bench, "the panics are counted", async || {
@@ -136,7 +136,7 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
             events: &[],
         };
         records::write(&mut batch, &begin).unwrap();
-        bench.engine.store.commit(batch).await.unwrap();
+        bench.engine.store().commit(batch).await.unwrap();
         world.apply(fixtures::confirm(1)).unwrap();
         let (id, attempt) = (world.tx.id, world.current());
         let mut batch = Batch::new();
@@ -149,7 +149,7 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
         let step = Step::of(before, world.events, world.now);
         let away = calls::announce(&bench.engine, &step);
         assert!(commit(&bench.engine, batch, &step).await.is_ok());
-        bench.engine.faults.panic_at("call", 1);
+        bench.engine.faults().panic_at("call", 1);
         calls::begin(&bench.engine, &step, away, None);
         as_time_goes_by(&bench, "the actor looked", async || {
             let tx = bench.engine.transaction(id).await.unwrap().unwrap();
@@ -170,7 +170,7 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
 async fn senders_beyond_a_transactions_mailbox_wait_and_every_one_is_answered() {
     let bench = Wanted::with(Gateways::default()).start().await;
     let id = payment(&bench).await;
-    let gate = bench.engine.faults.hold_at("command");
+    let gate = bench.engine.faults().hold_at("command");
     let many = 8 * crate::limits::TRANSACTION_MAILBOX;
     let answered = Arc::new(AtomicU64::new(0));
     let cancels: Vec<_> = (0..many)

@@ -42,7 +42,11 @@ pub(super) fn build(
     let fields = json!(attempt.fields);
     if tx.is_payment() {
         input["fields"] = fields;
-        input["return_url"] = json!(format!("{}/checkout/{}", engine.settings.public_url, tx.id));
+        input["return_url"] = json!(format!(
+            "{}/checkout/{}",
+            engine.settings().public_url,
+            tx.id
+        ));
     } else {
         input["recipient"] = fields;
     }
@@ -59,10 +63,10 @@ pub(super) fn build(
 fn callback_url(engine: &Engine, attempt: &Attempt) -> String {
     let candidate = &attempt.candidate;
     let version = engine
-        .gateways
+        .gateways()
         .version(&candidate.gateway, &candidate.gateway_hash);
     let rule = version.and_then(|version| version.manifest.callback.clone());
-    let public_url = &engine.settings.public_url;
+    let public_url = &engine.settings().public_url;
     let connection = candidate.connection;
     match rule.map(|rule| rule.per) {
         Some(CallbackPer::Transaction) => {

@@ -125,19 +125,19 @@ impl Registry {
         engine: &Engine,
         id: TransactionId,
     ) -> Result<Addr<TransactionActor>, EngineError> {
-        let now = engine.clock.now();
+        let now = engine.clock().now();
         let mut shard = self.shard(id);
         if let Some(up) = shard.get_mut(&id) {
             up.last_command_at = now;
             return Ok(up.address.clone());
         }
-        if shard.len() >= (engine.settings.live_actors / SHARDS).max(1) {
+        if shard.len() >= (engine.settings().live_actors / SHARDS).max(1) {
             return Err(EngineError::Unavailable(
                 "too many transactions are at work at once".to_owned(),
             ));
         }
         let actor = TransactionActor::new(id, engine.clone());
-        let address = TransactionActor::start_in_arbiter(engine.threads.arbiter(), |_| actor);
+        let address = TransactionActor::start_in_arbiter(engine.threads().arbiter(), |_| actor);
         let up = Up {
             address: address.clone(),
             last_command_at: now,

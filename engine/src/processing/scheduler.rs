@@ -112,7 +112,7 @@ pub(crate) fn start(engine: &Engine) -> Addr<Scheduler> {
         engine: engine.clone(),
         state: Arc::default(),
     };
-    Scheduler::start_in_arbiter(engine.threads.arbiter(), |_| scheduler)
+    Scheduler::start_in_arbiter(engine.threads().arbiter(), |_| scheduler)
 }
 
 impl Actor for Scheduler {
@@ -141,7 +141,7 @@ impl Handler<Snapshot<SchedulerSnapshot>> for Scheduler {
 async fn run(engine: Engine, state: Arc<Mutex<State>>) {
     let permits = Arc::new(Semaphore::new(SCHEDULER_WAKES));
     while !engine.is_stopping() {
-        let next = engine.clock.now().plus(TICK);
+        let next = engine.clock().now().plus(TICK);
         contained(async {
             if let Err(error) = look(&engine, &state, &permits).await {
                 tracing::error!(%error, "failed to scan timers, retrying");
@@ -157,7 +157,7 @@ async fn run(engine: Engine, state: Arc<Mutex<State>>) {
                 state.lock().sweeping = false;
             });
         }
-        engine.clock.sleep_until(next).await;
+        engine.clock().sleep_until(next).await;
     }
 }
 
@@ -168,8 +168,8 @@ async fn look(
     permits: &Arc<Semaphore>,
 ) -> Result<(), EngineError> {
     #[cfg(test)]
-    engine.faults.inject_panic("timers");
-    let now = engine.clock.now();
+    engine.faults().inject_panic("timers");
+    let now = engine.clock().now();
     let (from, until) = {
         let mut state = state.lock();
         state.asked.retain(|_, again| now < *again);
@@ -182,7 +182,7 @@ async fn look(
     };
     let mut place = Some(TimerCursor::at(from));
     while let Some(from) = place {
-        let page = records::due(&engine.store, &from, until, CHUNK).await?;
+        let page = records::due(engine.store(), &from, until, CHUNK).await?;
         for timer in page.timers {
             let again = if timer.at > now {
                 timer.at
@@ -209,7 +209,7 @@ async fn look(
 
 /// Logs a change of the machine's clock.
 fn detect_clock_change(engine: &Engine, state: &mut State) {
-    let set_by = engine.clock.set_since_start();
+    let set_by = engine.clock().set_since_start();
     if (set_by - state.clock_set_by).abs() > CLOCK_DRIFT {
         tracing::warn!(
             seconds = set_by,
@@ -234,9 +234,9 @@ async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
     }
     state.lock().wakes += 1;
     #[cfg(test)]
-    engine.faults.inject_panic("wake");
+    engine.faults().inject_panic("wake");
     match engine
-        .registry
+        .registry()
         .tell(engine, timer.transaction, Command::Wake)
         .await
     {
@@ -249,7 +249,7 @@ async fn wake(engine: &Engine, state: &Arc<Mutex<State>>, timer: Due) {
 
 /// Whether it is time to sweep, and no sweep is under way. Notes that one begins.
 fn sweep_is_due(engine: &Engine, state: &Mutex<State>) -> bool {
-    let now = engine.clock.now();
+    let now = engine.clock().now();
     let mut state = state.lock();
     let swept = state.last_sweep.is_some_and(|last| now.since(last) < SWEEP);
     if swept || state.sweeping {
@@ -262,24 +262,24 @@ fn sweep_is_due(engine: &Engine, state: &Mutex<State>) -> bool {
 
 async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
     #[cfg(test)]
-    engine.faults.inject_panic("sweep");
-    let now = engine.clock.now();
-    let before = now.minus(engine.settings.sandbox_retention);
-    for app in engine.access.apps(None) {
-        match records::purge_sandbox(&engine.store, app.id, before).await {
+    engine.faults().inject_panic("sweep");
+    let now = engine.clock().now();
+    let before = now.minus(engine.settings().sandbox_retention);
+    for app in engine.access().apps(None) {
+        match records::purge_sandbox(engine.store(), app.id, before).await {
             Ok(gone) => state.lock().purged += gone,
             Err(error) => {
                 tracing::error!(app.id = %app.id, %error, "failed to purge sandbox data, retrying in an hour")
             }
         }
     }
-    match engine.webhooks.purge(before).await {
+    match engine.webhooks().purge(before).await {
         Ok(gone) => state.lock().purged += gone,
         Err(error) => {
             tracing::error!(%error, "failed to purge webhook logs, retrying in an hour")
         }
     }
-    match mail::purge(&engine.store, before).await {
+    match mail::purge(engine.store(), before).await {
         Ok(gone) => state.lock().purged += gone,
         Err(error) => {
             tracing::error!(%error, "failed to purge mail logs, retrying in an hour")
@@ -291,16 +291,16 @@ async fn sweep(engine: &Engine, state: &Arc<Mutex<State>>) {
             tracing::error!(%error, "failed to purge callbacks, retrying in an hour")
         }
     }
-    if let Err(error) = engine.quotas.sweep().await {
+    if let Err(error) = engine.quotas().sweep().await {
         tracing::error!(%error, "failed to delete expired counts of limits");
     }
-    if let Err(error) = idempotency::sweep(&engine.store, now).await {
+    if let Err(error) = idempotency::sweep(engine.store(), now).await {
         tracing::error!(%error, "failed to purge idempotency keys, retrying in an hour");
     }
 }
 
 fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
-    let (now, idle) = (engine.clock.now(), engine.settings.idle_after);
+    let (now, idle) = (engine.clock().now(), engine.settings().idle_after);
     {
         let mut state = state.lock();
         if state
@@ -312,8 +312,8 @@ fn rest_idle_when_due(engine: &Engine, state: &Arc<Mutex<State>>) {
         state.last_rest = Some(now);
     }
     #[cfg(test)]
-    engine.faults.inject_panic("rest");
-    engine.registry.passivate_idle(now.minus(idle));
+    engine.faults().inject_panic("rest");
+    engine.registry().passivate_idle(now.minus(idle));
 }
 
 #[cfg(test)]

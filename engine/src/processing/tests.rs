@@ -160,7 +160,7 @@ async fn a_submission_of_before_a_restore_may_have_left_although_the_journal_say
     let id = left.tx.id;
     let tx = until(&bench, id, |tx| tx.state != State::AwaitingGateway).await;
     assert_eq!(tx.state, State::InDoubt);
-    let noted = exchanges(&bench.engine.store, id, left.current()).await;
+    let noted = exchanges(bench.engine.store(), id, left.current()).await;
     let noted = noted.unwrap();
     assert_eq!(noted[0].at, left.now, "not found counts from here");
     assert!(noted[0].mutates);
@@ -265,7 +265,7 @@ async fn an_actor_without_work_rests_and_the_next_message_wakes_its_successor() 
 async fn two_engines_on_one_store_never_overwrite_each_other() {
     let one = bench().await;
     let wanted = Wanted {
-        store: one.engine.store.clone(),
+        store: one.engine.store().clone(),
         keys: Some(one.keys.clone()),
         ..Wanted::with(Gateways::default())
     };
@@ -355,7 +355,7 @@ async fn sandbox_data_goes_after_90_days_and_live_data_stays() {
     let bench = bench().await;
     let live = bench
         .engine
-        .access
+        .access()
         .authenticate(bench.keys.live_secret_key.expose())
         .unwrap();
     let old = bench
@@ -406,7 +406,7 @@ fn by(email: &str) -> NewPayment {
 }
 
 async fn customers(bench: &Bench) -> Vec<crate::ids::CustomerId> {
-    let store = &bench.engine.store;
+    let store = bench.engine.store();
     let all = store.scan(Table::Customer, &[0], &[255; 40], Direction::Forward, 100);
     let rows = all.await.unwrap();
     let customers = rows

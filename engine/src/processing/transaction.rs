@@ -139,11 +139,11 @@ async fn carry_out(
     command: Arc<Command>,
 ) -> ExecutionResult {
     #[cfg(test)]
-    engine.faults.meet("command").await;
+    engine.faults().meet("command").await;
     for _ in 0..DECISIONS {
         let tx = match known.take() {
             Some(tx) => tx,
-            None => match records::load(&engine.store, id).await {
+            None => match records::load(engine.store(), id).await {
                 Ok(Some(tx)) => Arc::new(tx),
                 Ok(None) => return (None, Err(EngineError::NotFound)),
                 Err(error) => return (None, Err(error.into())),
@@ -193,23 +193,23 @@ async fn make(
     tx: &Arc<Transaction>,
     command: Command,
 ) -> Result<Option<Arc<Transaction>>, Failed> {
-    let now = engine.clock.now();
+    let now = engine.clock().now();
     let code = match &command {
         Command::SubmitCode { code, .. } => Some(code.clone()),
         _ => None,
     };
     let context = Decision {
         now,
-        attempt: AttemptId::new(engine.ids.ulid(now)),
-        reference: engine.ids.uuid(),
-        case: CaseId::new(engine.ids.ulid(now)),
+        attempt: AttemptId::new(engine.ids().ulid(now)),
+        reference: engine.ids().uuid(),
+        case: CaseId::new(engine.ids().ulid(now)),
         references: engine.references(tx, &command),
         onward: engine.onward(tx, &command),
         permit: engine.permit(tx),
     };
     let decided = catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]
-        engine.faults.inject_panic("decide");
+        engine.faults().inject_panic("decide");
         #[cfg(feature = "simulation")]
         let asked = command.clone();
         let decided = decide(tx, command, &context);
@@ -269,8 +269,8 @@ async fn with_what_the_core_cannot_know(
 /// and dispatched, and a submission that is no longer in flight is recovered from the journal.
 async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>, EngineError> {
     let current = tx.current_attempt();
-    let in_flight = current.is_some_and(|attempt| engine.submissions.contains(attempt.id));
-    let attempt = match due(tx, in_flight, engine.clock.now()) {
+    let in_flight = current.is_some_and(|attempt| engine.submissions().contains(attempt.id));
+    let attempt = match due(tx, in_flight, engine.clock().now()) {
         Due::Nothing => return Ok(None),
         Due::Wake => return Ok(Some(Command::Wake)),
         // A route is counted by breakers, so there is none where it would not be used.
@@ -284,15 +284,15 @@ async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>
     if let Some(attempt) = current {
         note_unknown(engine, tx, attempt, &mut batch);
     }
-    engine.store.commit(batch).await?;
-    let recovered = gateway::recover(&engine.store, tx.id, attempt).await;
+    engine.store().commit(batch).await?;
+    let recovered = gateway::recover(engine.store(), tx.id, attempt).await;
     let maybe_sent =
         !matches!(recovered, Ok(Recovered::NothingSent)) && !is_planted(Fault::RecoveryBlind);
-    if !may_recover(tx, maybe_sent, engine.clock.now()) {
+    if !may_recover(tx, maybe_sent, engine.clock().now()) {
         return Ok(None);
     }
     let gateway_state = match maybe_sent {
-        true => gateway::recovered_state(&engine.store, tx.id, attempt).await?,
+        true => gateway::recovered_state(engine.store(), tx.id, attempt).await?,
         false => None,
     };
     tracing::warn!(

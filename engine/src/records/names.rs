@@ -216,10 +216,10 @@ mod tests {
                 batch.put(Table::Index, key, value);
             }
         }
-        bench.engine.store.commit(batch).await.unwrap();
+        bench.engine.store().commit(batch).await.unwrap();
         for (id, numbers) in [("7", vec![1, 2]), ("7\0x", vec![3]), ("77", vec![4])] {
             let name = Name::provider_id(connection, id).unwrap();
-            let found = attempts_with_id(&bench.engine.store, &name).await.unwrap();
+            let found = attempts_with_id(bench.engine.store(), &name).await.unwrap();
             let owners: Vec<_> = numbers
                 .into_iter()
                 .map(|n| (payment(n), attempt(n)))
@@ -262,7 +262,7 @@ mod tests {
             let key = keys::name(connection, PROVIDER_ID, id);
             batch.put(Table::Index, key, row(transaction, attempt));
         }
-        bench.engine.store.commit(batch).await.unwrap();
+        bench.engine.store().commit(batch).await.unwrap();
         for (limit, pages) in [
             (1, vec!["b", "d", "f"]),
             (2, vec!["bd", "f"]),

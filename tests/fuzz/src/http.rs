@@ -197,7 +197,7 @@ impl House {
             for _ in 0..LOOKS {
                 let waiting = engine.list_callbacks(&waiting).await.expect("the store");
                 // Whose turn comes later by the clock waits for good: the clock hardly moves.
-                let is_due = |one: &Callback| one.next_try_at <= Some(engine.clock.now());
+                let is_due = |one: &Callback| one.next_try_at <= Some(engine.clock().now());
                 if !waiting.iter().any(is_due) {
                     break;
                 }
@@ -295,7 +295,7 @@ async fn connect(bench: &Bench) -> ConnectionId {
         methods: None,
         config: json!({ "callback_secret": CALLBACK_SECRET }),
     };
-    let made = bench.engine.access.create_connection(new).await;
+    let made = bench.engine.access().create_connection(new).await;
     made.expect("a connection").id
 }
 
@@ -367,7 +367,7 @@ fn signature(body: &[u8]) -> String {
 
 async fn names(bench: &Bench) -> BTreeMap<&'static str, String> {
     let keys = &bench.keys;
-    let access = &bench.engine.access;
+    let access = bench.engine.access();
     let webhook = access.create_webhook(NewWebhook {
         app: keys.app,
         secret: None,

@@ -212,7 +212,7 @@ pub async fn is_settled(engine: &Engine) -> bool {
     let rows = async |table, first: &[u8], most| {
         let last = [first, &[u8::MAX; 20]].concat();
         let rows = engine
-            .store
+            .store()
             .scan(table, first, &last, Direction::Forward, most);
         rows.await.ok()
     };
@@ -231,7 +231,7 @@ pub async fn is_settled(engine: &Engine) -> bool {
     };
     for (key, _) in timers {
         let key = key.get(8..).unwrap_or_default();
-        let row = engine.store.get(Table::Transaction, key).await;
+        let row = engine.store().get(Table::Transaction, key).await;
         let row = row.ok().flatten().unwrap_or_default();
         let tx: Option<Transaction> = row
             .get(8..)
@@ -252,7 +252,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
         let timeline = engine.timeline(tx.id).await.unwrap_or_default();
         let mut attempts = Vec::new();
         for attempt in &tx.attempts {
-            let rows = exchanges(&engine.store, tx.id, attempt.id).await;
+            let rows = exchanges(engine.store(), tx.id, attempt.id).await;
             let rows = rows.unwrap_or_default();
             attempts.push(StoredAttempt {
                 reference: attempt.reference.to_string(),
@@ -427,7 +427,7 @@ pub const ABOUT_CASE: &str = "merchant about a case";
 async fn posted(engine: &Engine) -> Vec<Posted> {
     let mut all = Vec::new();
     for environment in [Environment::Sandbox, Environment::Live] {
-        let posted = mail::posted(&engine.store, environment, 1_000).await;
+        let posted = mail::posted(engine.store(), environment, 1_000).await;
         all.extend(posted.unwrap_or_default().into_iter().map(|posted| Posted {
             id: posted.letter.id.to_string(),
             transaction: posted.letter.transaction.to_string(),
@@ -446,7 +446,7 @@ async fn posted(engine: &Engine) -> Vec<Posted> {
 
 /// Returns the active version of each gateway.
 async fn in_force(engine: &Engine) -> BTreeMap<String, Option<String>> {
-    let overviews = engine.gateways.overviews().await.unwrap_or_default();
+    let overviews = engine.gateways().overviews().await.unwrap_or_default();
     let version = |overview: Overview| {
         let current = overview
             .current()
@@ -486,13 +486,13 @@ fn line_of(recorded: &Recorded) -> String {
 
 async fn given_up(engine: &Engine, image: &Image) -> Vec<GivenUp> {
     let mut given_up = Vec::new();
-    let webhooks = engine.access.webhooks(image.keys.app).unwrap_or_default();
+    let webhooks = engine.access().webhooks(image.keys.app).unwrap_or_default();
     let urls: BTreeMap<_, _> = webhooks
         .iter()
         .map(|one| (one.id, one.url.clone()))
         .collect();
     for webhook in webhooks {
-        let deliveries = engine.webhooks.deliveries(webhook.id, None, 1_000).await;
+        let deliveries = engine.webhooks().deliveries(webhook.id, None, 1_000).await;
         for delivery in deliveries.unwrap_or_default() {
             if delivery.status == DeliveryStatus::Failed {
                 given_up.push(GivenUp {

@@ -84,7 +84,7 @@ impl Life<'_> {
         let (engine, clock) = self.start().await;
         let hands = Hands {
             world: self.world.clone(),
-            idempotency: Idempotency::new(engine.store.clone(), clock.clone()),
+            idempotency: Idempotency::new(engine.store().clone(), clock.clone()),
             engine: engine.clone(),
             image: Arc::clone(self.image),
         };
@@ -529,7 +529,7 @@ impl Hands {
             true => &keys.live_secret_key,
             false => &keys.sandbox_secret_key,
         };
-        let caller = self.engine.access.authenticate(key.expose());
+        let caller = self.engine.access().authenticate(key.expose());
         caller.expect("the image has this key")
     }
 }

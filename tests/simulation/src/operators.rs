@@ -25,7 +25,7 @@ impl Hands {
             world.later(patience, Happening::Deed(Deed::Operate { turn }));
             intent
         };
-        let (name, gateways, by) = (intent.gateway, &self.engine.gateways, By::new("ada"));
+        let (name, gateways, by) = (intent.gateway, self.engine.gateways(), By::new("ada"));
         let done = match intent.change {
             Change::Upgrade(version) => {
                 let hash = image::hash(name, version);
@@ -61,10 +61,10 @@ impl Hands {
 
     /// Ends a quarantine.
     pub(crate) async fn restore(&self, gateway: &str) {
-        let overview = self.engine.gateways.overview(gateway).await;
+        let overview = self.engine.gateways().overview(gateway).await;
         if overview.is_ok_and(|overview| overview.state == State::Quarantined) {
             let by = By::new("ada");
-            let restored = self.engine.gateways.restore(gateway, None, &by).await;
+            let restored = self.engine.gateways().restore(gateway, None, &by).await;
             let mut world = self.world.lock();
             let restored = current(restored);
             world.note(format_args!("{gateway} is restored: {restored:?}"));
@@ -73,7 +73,7 @@ impl Hands {
 
     pub(crate) async fn set_rate(&self, cents: u64) {
         let rate = format!("{}.{:02}", cents / 100, cents % 100);
-        let set = image::set_rate(&self.engine.exchange, &rate).await;
+        let set = image::set_rate(self.engine.exchange(), &rate).await;
         let mut world = self.world.lock();
         world.note(format_args!("a dollar costs {rate} francs: {set:?}"));
     }
@@ -167,7 +167,7 @@ impl Hands {
             let patience = i64::try_from(world.patience.between(60, 120)).unwrap_or(60) * SECOND;
             world.later(patience, Happening::Deed(Deed::CatchUp { webhook }));
         }
-        let (access, url) = (&self.engine.access, &self.image.webhooks[webhook]);
+        let (access, url) = (self.engine.access(), &self.image.webhooks[webhook]);
         let all = access.webhooks(self.image.keys.app).unwrap_or_default();
         let Some(found) = all.iter().find(|known| known.url == *url) else {
             return;
@@ -181,7 +181,10 @@ impl Hands {
         }
         let (since, mut after) = (START.minus(Duration::from_secs(24 * 3_600)), None);
         loop {
-            let replayed = self.engine.webhooks.replay_missing(found.id, since, after);
+            let replayed = self
+                .engine
+                .webhooks()
+                .replay_missing(found.id, since, after);
             let replayed = replayed.await;
             self.world
                 .lock()

@@ -73,7 +73,7 @@ impl Outside {
             anyhow::bail!("nobody kills this one");
         };
         life.gateways.add(&programmable_gateway()).await?;
-        let access = &life.bench.engine.access;
+        let access = life.bench.engine.access();
         let app = life.bench.caller().app.id;
         access
             .create_webhook(NewWebhook {

@@ -62,14 +62,19 @@ impl Bench {
 
     async fn at(gateway: &str, config: Value) -> anyhow::Result<Self> {
         let merchant = Merchant::with(|_| ()).await?;
-        let gateways = &merchant.bench.engine.gateways;
+        let gateways = merchant.bench.engine.gateways();
         gateways.add(&misbehaving_gateway()).await?;
         let new = NewConnection {
             config,
             gateway: gateway.to_owned(),
             ..connection(&merchant)
         };
-        let connection = merchant.bench.engine.access.create_connection(new).await?;
+        let connection = merchant
+            .bench
+            .engine
+            .access()
+            .create_connection(new)
+            .await?;
         Ok(Self {
             connection: connection.id,
             merchant,
@@ -81,8 +86,8 @@ impl Bench {
     pub async fn restarted(&self, at: Timestamp) -> anyhow::Result<Self> {
         let before = &self.merchant.bench;
         let merchant = Merchant::with(|wanted| {
-            wanted.store = before.engine.store.clone();
-            wanted.gateways = before.engine.gateways.clone();
+            wanted.store = before.engine.store().clone();
+            wanted.gateways = before.engine.gateways().clone();
             wanted.keys = Some(before.keys.clone());
             wanted.clock = Clock::manual(at);
         });

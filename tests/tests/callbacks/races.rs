@@ -107,7 +107,7 @@ async fn a_forged_callback_changes_nothing_and_is_kept() -> anyhow::Result<()> {
 
 /// A connection of somebody else's to the same gateway, whose callbacks are signed with `secret`.
 async fn strangers(bench: &Bench, secret: &str) -> anyhow::Result<ConnectionId> {
-    let access = &bench.merchant.bench.engine.access;
+    let access = bench.merchant.bench.engine.access();
     let account = access.create_account("A stranger").await?.id;
     let new = NewApp {
         account,

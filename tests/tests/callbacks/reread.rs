@@ -69,8 +69,8 @@ impl PutDown {
         let provider = Provider::default();
         let bench = Bench::misbehaving_at(&provider.start().await?).await?;
         let engine = &bench.merchant.bench.engine;
-        engine.gateways.keep_in(&engine.store).await?;
-        engine.gateways.add(&misbehaving_gateway()).await?;
+        engine.gateways().keep_in(engine.store()).await?;
+        engine.gateways().add(&misbehaving_gateway()).await?;
         let id = bench.confirmed("pending ch_9").await?;
         let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": "look" });
         for _ in 0..count {
@@ -98,7 +98,7 @@ impl PutDown {
     }
 
     async fn upgrade(&self, name: &str) -> anyhow::Result<()> {
-        let gateways = &self.bench.merchant.bench.engine.gateways;
+        let gateways = self.bench.merchant.bench.engine.gateways();
         gateways.add(&self.version(name)?).await?;
         Ok(())
     }
@@ -163,7 +163,7 @@ async fn a_version_that_stumbles_as_well_reads_it_once_and_so_does_the_one_that_
     put_down.upgrade("second").await?;
     put_down.comes_to(CallbackState::Refused, TRIES + 1).await?;
     put_down.rests(TRIES + 1).await?;
-    let gateways = &put_down.bench.merchant.bench.engine.gateways;
+    let gateways = put_down.bench.merchant.bench.engine.gateways();
     gateways.roll_back("misbehaving", None, &ADA).await?;
     put_down.comes_to(CallbackState::Refused, TRIES + 2).await?;
     put_down.rests(TRIES + 2).await

@@ -36,11 +36,15 @@ fn meanwhile(what: &str) -> (Arc<Transaction>, Road) {
     let road = calls.block_on(async {
         let road = Road::new(2).await;
         let engine = &road.bench.engine;
-        engine.gateways.keep_in(&engine.store).await.unwrap();
-        engine.gateways.add(&programmable_gateway()).await.unwrap();
+        engine.gateways().keep_in(engine.store()).await.unwrap();
+        engine
+            .gateways()
+            .add(&programmable_gateway())
+            .await
+            .unwrap();
         road
     });
-    let gateways = &road.bench.engine.gateways;
+    let gateways = road.bench.engine.gateways();
     let begun = people.block_on(async {
         let begun = road.pay("ok ok").await;
         assert_eq!(begun.state, State::AwaitingGateway, "{what}");

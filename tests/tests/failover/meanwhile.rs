@@ -51,7 +51,7 @@ async fn switch(road: &Road, slot: usize, on: bool) {
         is_enabled: Some(on),
         ..ConnectionChange::default()
     };
-    let access = &road.bench.engine.access;
+    let access = road.bench.engine.access();
     let changed = access.update_connection(road.connections[slot], change);
     changed.await.unwrap();
 }
@@ -83,13 +83,17 @@ async fn nothing_fails_over_to_a_gateway_that_is_gone_or_drained_or_in_quarantin
     ] {
         let road = Road::new(2).await;
         let engine = &road.bench.engine;
-        engine.gateways.keep_in(&engine.store).await.unwrap();
-        engine.gateways.add(&programmable_gateway()).await.unwrap();
+        engine.gateways().keep_in(engine.store()).await.unwrap();
+        engine
+            .gateways()
+            .add(&programmable_gateway())
+            .await
+            .unwrap();
         let waiting = in_doubt(&road, "broken ok").await;
         let done = match what {
-            "remove" => engine.gateways.remove(GATEWAY, &ADA).await,
-            "drain" => engine.gateways.drain(GATEWAY, &ADA).await,
-            _ => engine.gateways.quarantine(GATEWAY, None, &ADA).await,
+            "remove" => engine.gateways().remove(GATEWAY, &ADA).await,
+            "drain" => engine.gateways().drain(GATEWAY, &ADA).await,
+            _ => engine.gateways().quarantine(GATEWAY, None, &ADA).await,
         };
         done.unwrap();
         let tx = road.end(waiting.id).await;
@@ -113,14 +117,14 @@ async fn nothing_fails_over_to_a_gateway_that_is_gone_or_drained_or_in_quarantin
 async fn a_fail_over_begins_on_the_version_of_its_gateway_that_is_current_then() {
     let road = Road::new(2).await;
     let engine = &road.bench.engine;
-    let first = engine.gateways.current(GATEWAY).unwrap().sha256.clone();
+    let first = engine.gateways().current(GATEWAY).unwrap().sha256.clone();
     let waiting = in_doubt(&road, "broken ok").await;
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("second.so");
     let mut bytes = std::fs::read(programmable_gateway()).unwrap();
     bytes.extend_from_slice(b"another version");
     std::fs::write(&file, bytes).unwrap();
-    let second = engine.gateways.add(&file).await.unwrap().sha256.clone();
+    let second = engine.gateways().add(&file).await.unwrap().sha256.clone();
     let tx = road.end(waiting.id).await;
     assert_eq!(tx.status(), Status::Success);
     let versions: Vec<_> = tx
@@ -136,7 +140,7 @@ async fn switch_app(road: &Road, on: bool) {
         is_enabled: Some(on),
         ..AppChange::default()
     };
-    let access = &road.bench.engine.access;
+    let access = road.bench.engine.access();
     access.update_app(road.caller.app.id, change).await.unwrap();
 }
 

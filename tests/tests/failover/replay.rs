@@ -34,7 +34,7 @@ async fn yesterdays_traffic_under_other_rules_says_what_would_move_and_what_it_w
                 .unwrap(),
         ),
     };
-    let before = road.bench.engine.store.stats().commits;
+    let before = road.bench.engine.store().stats().commits;
     let engine = &road.bench.engine;
     let cheapest = engine
         .replay(&replay(json!({ "type": "cheapest" })))
@@ -58,5 +58,9 @@ async fn yesterdays_traffic_under_other_rules_says_what_would_move_and_what_it_w
         engine.replay(&replay(weighted)).await.unwrap().tried,
         split.tried
     );
-    assert_eq!(before, engine.store.stats().commits, "nothing was written");
+    assert_eq!(
+        before,
+        engine.store().stats().commits,
+        "nothing was written"
+    );
 }

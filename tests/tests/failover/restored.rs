@@ -83,7 +83,7 @@ impl Installation {
             methods: None,
             config: json!({ "url": self.provider.url, "nowhere": NOWHERE, "slot": slot }),
         };
-        let access = &bench.engine.access;
+        let access = bench.engine.access();
         access.create_connection(connection).await.unwrap();
         // Connections of one millisecond have no order.
         self.clock.advance(Duration::from_secs(1));
@@ -174,7 +174,7 @@ pub async fn stop(bench: Bench) {
 }
 
 pub async fn release(bench: &Bench) {
-    let released = bench.engine.hold.release(None, &[], "ada".into(), None);
+    let released = bench.engine.hold().release(None, &[], "ada".into(), None);
     released.await.unwrap();
 }
 
@@ -229,7 +229,7 @@ async fn paid_after_the_backup(connections: usize, words: &str) {
     let sent = installation.provider.books().len();
 
     let bench = installation.restore().await;
-    assert!(bench.engine.hold.is_held());
+    assert!(bench.engine.hold().is_held());
     let found = installation.until(&bench, id, is_final).await;
     assert_eq!(found.status(), Status::Success, "{words}");
     release(&bench).await;
@@ -266,7 +266,7 @@ async fn a_payout_that_was_never_sent_is_sent_once_after_the_release() {
     // The hold and the answers survive a restart.
     stop(bench).await;
     let bench = installation.start(Reasons::default()).await;
-    assert!(bench.engine.hold.is_held());
+    assert!(bench.engine.hold().is_held());
     installation.clock.advance(Duration::from_secs(600));
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(installation.charges(), 0, "it is still held");
@@ -294,7 +294,7 @@ async fn a_payout_that_was_sent_after_one_restore_is_found_after_another_of_the_
     stop(bench).await;
 
     let bench = installation.restore().await;
-    assert!(bench.engine.hold.is_held());
+    assert!(bench.engine.hold().is_held());
     let found = installation.until(&bench, id, is_final).await;
     assert_eq!(found.status(), Status::Success);
     release(&bench).await;

@@ -81,7 +81,7 @@ impl Road {
             methods: None,
             config: json!({ "url": self.provider.url, "nowhere": NOWHERE, "slot": slot }),
         };
-        let access = &self.bench.engine.access;
+        let access = self.bench.engine.access();
         let made = access.create_connection(connection).await.unwrap();
         self.connections.push(made.id);
         // Ids of one millisecond have no order, and connections are listed by age.
@@ -91,7 +91,7 @@ impl Road {
     /// Puts rules in force.
     pub async fn rule(&self, rules: serde_json::Value) {
         let set: RuleSet = serde_json::from_value(rules).unwrap();
-        let (access, app) = (&self.bench.engine.access, self.caller.app.id);
+        let (access, app) = (self.bench.engine.access(), self.caller.app.id);
         let environment = Environment::Sandbox;
         access
             .set_routing(app, environment, set, None)

@@ -42,7 +42,7 @@ async fn a_live_connection_of_a_test_gateway_serves_in_development_mode_only() {
                 methods: None,
                 config: json!({}),
             };
-            let made = bench.engine.access.create_connection(connection);
+            let made = bench.engine.access().create_connection(connection);
             made.await.unwrap();
             let served = bench
                 .engine

@@ -63,7 +63,7 @@ async fn a_payment_is_paid_through_the_gateway_in_c() {
     };
     engine
         .engine
-        .access
+        .access()
         .create_connection(connection)
         .await
         .unwrap();
@@ -86,7 +86,7 @@ async fn a_success_in_another_currency_opens_a_case_at_once_and_ends_nothing() {
         methods: None,
         config: json!({ "url": "http://127.0.0.1:1", "key": KEY }),
     };
-    let access = &engine.engine.access;
+    let access = engine.engine.access();
     access.create_connection(connection).await.unwrap();
     let payment = payment_for(&engine, "USD", "other currency").await;
     let choice = choice("card_usd", "4149518161");

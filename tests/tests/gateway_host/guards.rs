@@ -86,7 +86,7 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
         methods: None,
         config: json!({ "url": "http://127.0.0.1:1", "key": KEY }),
     };
-    let access = &engine.engine.access;
+    let access = engine.engine.access();
     access.create_connection(connection).await.unwrap();
     let can_serve = || {
         let (environment, method) = (Environment::Sandbox, "card_usd");
@@ -212,7 +212,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
         methods: None,
         config: json!({ "url": provider.in_mood("ok"), "key": KEY }),
     };
-    let made = first.engine.access.create_connection(connection).await;
+    let made = first.engine.access().create_connection(connection).await;
     made.unwrap();
     let id = payment_for(&first, "USD", "write and never").await.id;
     let choice = choice("card_usd", "4149518161");
@@ -220,7 +220,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
     let (key, _) = eventually("its state is kept", NET, async || {
         let rows = first
             .engine
-            .store
+            .store()
             .scan(Table::Journal, b"p", b"q", Direction::Forward, 100);
         let mut rows = rows.await?.into_iter();
         Ok(rows.find(|(key, _)| key.ends_with(b"/state")))

@@ -162,7 +162,7 @@ async fn attempts_end_on_their_version_and_are_counted_there_while_the_gateway_i
  {
     let bench = Bench::new();
     let engine = Wanted::with(bench.gateways.clone()).start().await;
-    bench.gateways.keep_in(&engine.engine.store).await.unwrap();
+    bench.gateways.keep_in(engine.engine.store()).await.unwrap();
     let first = bench.gateways.add(&demo_gateway()).await.unwrap();
     let open = payment(&engine, "USD").await;
     let waiting = choice("switchyard_payment_demo", "4149518162");
@@ -234,7 +234,7 @@ async fn a_payment_that_meets_a_quarantine_before_anything_left_waits_instead_of
     };
     engine
         .engine
-        .access
+        .access()
         .create_connection(connection)
         .await
         .unwrap();

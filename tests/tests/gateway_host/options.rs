@@ -141,7 +141,7 @@ async fn merchant(url: &str) -> anyhow::Result<Merchant> {
     let pages = checkout::router(merchant.state.clone(), Draining::default());
     merchant.router = merchant.router.merge(pages);
     let engine = &merchant.bench.engine;
-    engine.gateways.add(&misbehaving_gateway()).await?;
+    engine.gateways().add(&misbehaving_gateway()).await?;
     let connection = NewConnection {
         app: merchant.bench.caller().app.id,
         environment: Environment::Sandbox,
@@ -150,7 +150,7 @@ async fn merchant(url: &str) -> anyhow::Result<Merchant> {
         methods: None,
         config: json!({ "url": url, "key": KEY }),
     };
-    engine.access.create_connection(connection).await?;
+    engine.access().create_connection(connection).await?;
     Ok(merchant)
 }
 

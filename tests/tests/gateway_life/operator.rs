@@ -37,8 +37,8 @@ impl World {
         };
         let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
         let bench = Wanted::with(gateways.clone()).start().await;
-        gateways.keep_in(&bench.engine.store).await?;
-        let access = &bench.engine.access;
+        gateways.keep_in(bench.engine.store()).await?;
+        let access = bench.engine.access();
         let second = access.create_operator_token("second", None).await?;
         let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
         Ok(Self {

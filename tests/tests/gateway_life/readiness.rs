@@ -33,8 +33,8 @@ async fn a_server_whose_only_live_gateway_is_drained_or_in_quarantine_is_not_rea
 -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let engine = merchant.bench.engine.clone();
-    let gateways = &engine.gateways;
-    gateways.keep_in(&engine.store).await?;
+    let gateways = engine.gateways();
+    gateways.keep_in(engine.store()).await?;
     gateways.add(&programmable_gateway()).await?;
     let live = NewConnection {
         app: merchant.bench.caller().app.id,
@@ -44,7 +44,7 @@ async fn a_server_whose_only_live_gateway_is_drained_or_in_quarantine_is_not_rea
         methods: None,
         config: json!({ "url": NOWHERE, "nowhere": NOWHERE, "slot": 0 }),
     };
-    engine.access.create_connection(live).await?;
+    engine.access().create_connection(live).await?;
     let surroundings = Surroundings {
         requires_live_gateway: true,
         ..Surroundings::default()

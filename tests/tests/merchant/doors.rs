@@ -127,7 +127,7 @@ async fn a_page_of_another_host_may_initialize_with_a_public_key() -> anyhow::Re
 #[tokio::test]
 async fn another_environment_and_another_app_do_not_exist() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
-    let access = &merchant.bench.engine.access;
+    let access = merchant.bench.engine.access();
     let new = NewApp {
         account: access.app(merchant.bench.keys.app).unwrap().account,
         name: "Another".to_owned(),
@@ -265,7 +265,7 @@ async fn live_takes_nothing_that_no_gateway_of_its_own_serves() -> anyhow::Resul
 async fn an_app_without_a_method_is_told_whether_connections_are_missing_or_disabled()
 -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
-    let access = &merchant.bench.engine.access;
+    let access = merchant.bench.engine.access();
     let live = format!("Bearer {}", merchant.live());
     let message = async || {
         let headers = [("authorization", live.as_str())];

@@ -39,7 +39,7 @@ async fn a_currency_that_is_none_is_unknown_and_not_badly_written() -> anyhow::R
 async fn what_a_drain_or_a_quarantine_holds_back_is_told_to_come_back() -> anyhow::Result<()> {
     for is_drain in [true, false] {
         let merchant = Merchant::open().await?;
-        let gateways = &merchant.bench.engine.gateways;
+        let gateways = merchant.bench.engine.gateways();
         match is_drain {
             true => gateways.drain(DEMO, &By::new("a test")).await?,
             false => gateways.quarantine(DEMO, None, &By::new("a test")).await?,

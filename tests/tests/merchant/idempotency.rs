@@ -156,7 +156,7 @@ async fn two_hundred_twins_at_once_make_one_payment() -> anyhow::Result<()> {
 
 /// Puts rubbish in place of every answer that is kept; says how many there were.
 async fn spoil(merchant: &Merchant) -> anyhow::Result<usize> {
-    let store = &merchant.bench.engine.store;
+    let store = merchant.bench.engine.store();
     let kept = store.scan(Table::Idempotency, b"k", b"l", Direction::Forward, 100);
     let kept = kept.await?;
     let mut batch = Batch::new();

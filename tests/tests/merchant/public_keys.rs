@@ -40,7 +40,7 @@ async fn from(merchant: &Merchant, address: &str) -> anyhow::Result<Reply> {
 }
 
 async fn allow_payouts(merchant: &Merchant) -> anyhow::Result<()> {
-    let access = &merchant.bench.engine.access;
+    let access = merchant.bench.engine.access();
     let change = AppChange {
         settings: Some(AppSettings {
             unsafe_payouts_with_public_key: true,

@@ -218,7 +218,7 @@ async fn nobody_can_pay_from_a_certain_phone_where_no_method_is_tied_to_one() ->
 {
     let merchant = Merchant::open().await?;
     let engine = &merchant.bench.engine;
-    engine.gateways.add(&stripe_gateway()).await?;
+    engine.gateways().add(&stripe_gateway()).await?;
     let connection = NewConnection {
         app: merchant.bench.caller().app.id,
         environment: Environment::Sandbox,
@@ -227,7 +227,7 @@ async fn nobody_can_pay_from_a_certain_phone_where_no_method_is_tied_to_one() ->
         methods: None,
         config: json!({}),
     };
-    engine.access.create_connection(connection).await?;
+    engine.access().create_connection(connection).await?;
     let mut body = payment();
     body["restricted_phone"] = json!({"number": "+14149518161", "country_code": "US"});
     body["methods"] = json!(["card_usd"]);

@@ -111,7 +111,7 @@ async fn tenants(merchant: &Merchant) -> anyhow::Result<Vec<Tenant>> {
             live.map(|key| key.expose().as_str()),
         ),
     ];
-    let access = &merchant.bench.engine.access;
+    let access = merchant.bench.engine.access();
     let own = access.app(merchant.bench.keys.app).context("its app")?;
     let stranger = access.create_account("A stranger").await?;
     for (name, account) in [("the sister", own.account), ("the stranger", stranger.id)] {
@@ -467,7 +467,7 @@ async fn listening(
             secret: Some(Secret::new(format!("secret_of_{app}"))),
             options: Default::default(),
         };
-        merchant.bench.engine.access.create_webhook(new).await?;
+        merchant.bench.engine.access().create_webhook(new).await?;
         receivers.insert(app, receiver);
     }
     Ok(receivers)
@@ -492,7 +492,7 @@ async fn webhooks_of_a_tenant_hear_of_what_is_its_own_and_of_nothing_else() -> a
         let who = chance.below(tenants.len());
         step(&merchant, &mut tenants[who], &chance, SEEDS).await?;
     }
-    let store = &merchant.bench.engine.store;
+    let store = merchant.bench.engine.store();
     eventually("all webhooks are delivered", NET, async || {
         let waiting = store.scan(Table::Outbox, b"w", b"x", Direction::Forward, 1);
         let all_heard = |app: &AppId, receiver: &Receiver| {

@@ -89,7 +89,7 @@ async fn a_body_that_breaks_off_is_refused_and_changes_nothing() -> anyhow::Resu
 async fn a_store_that_is_gone_is_a_503_that_says_when_to_come_back() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let id = merchant.payment().await?;
-    merchant.bench.engine.store.close().await;
+    merchant.bench.engine.store().close().await;
     let key = [("idempotency-key", "k")];
     for reply in [
         merchant.post("/v1/payments/initialize", &payment()).await?,

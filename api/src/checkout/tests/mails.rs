@@ -62,12 +62,14 @@ impl Office {
     /// The `count` mails that were sent since the last call, after the mail to `to` about `tx`.
     async fn send(&mut self, app: &App, tx: &Transaction, to: MailTo, count: usize) -> Vec<Sent> {
         let (engine, mut batch) = (&self.bench.engine, Batch::new());
-        let now = engine.clock.now();
-        enqueue(&mut batch, app, tx, to, now, &engine.ids);
-        engine.store.commit(batch).await.unwrap();
-        engine.mails.nudge(now);
+        let now = engine.clock().now();
+        enqueue(&mut batch, app, tx, to, now, engine.ids());
+        engine.store().commit(batch).await.unwrap();
+        engine.mails().nudge(now);
         for _ in 0..1_000 {
-            let sent = posted(&engine.store, Environment::Live, 100).await.unwrap();
+            let sent = posted(engine.store(), Environment::Live, 100)
+                .await
+                .unwrap();
             let sent = sent.into_iter().map(|posted| posted.letter);
             let sent: Vec<_> = sent
                 .filter(|letter| !self.seen.contains(&letter.id))

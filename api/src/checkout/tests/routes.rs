@@ -330,7 +330,7 @@ async fn a_payment_that_nobody_paid_in_time_says_that_its_time_has_run_out() {
 async fn a_store_that_cannot_answer_is_a_page_with_advice() {
     let house = House::new().await;
     let id = house.payment().await;
-    house.bench.engine.store.close().await;
+    house.bench.engine.store().close().await;
     let answer = house.get(&format!("/checkout/{id}?lang=fr")).await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.headers["retry-after"], "30");
@@ -406,7 +406,7 @@ async fn a_service_below_a_path_links_to_itself_there() {
 async fn answers_from_before_the_last_attempt_open_no_form() {
     let house = House::new().await;
     let id = house.payment().await;
-    let access = &house.bench.engine.access;
+    let access = house.bench.engine.access();
     let sealed = |attempts| {
         let answers = Answers {
             payment: id,

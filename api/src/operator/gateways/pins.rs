@@ -21,7 +21,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "Pins.", body = Success<Vec<Pin>>)),
 )]
 pub async fn list(State(state): State<ApiState>) -> Answer {
-    let pins = state.engine.gateways.pins();
+    let pins = state.engine.gateways().pins();
     let views: Vec<_> = pins.into_iter().map(view::pin).collect();
     ok("Pins fetched successfully", &views)
 }
@@ -44,7 +44,7 @@ pub async fn create(
 ) -> Answer {
     let pin = state
         .engine
-        .gateways
+        .gateways()
         .pin(&new.sha256, &by(&asking, None))
         .await?;
     created("Hash pinned successfully", &view::pin(pin))
@@ -63,7 +63,7 @@ pub async fn create(
 pub async fn remove(State(state): State<ApiState>, asking: Asking, Name(sha256): Name) -> Answer {
     state
         .engine
-        .gateways
+        .gateways()
         .unpin(&sha256, &by(&asking, None))
         .await?;
     done("Pin deleted successfully")

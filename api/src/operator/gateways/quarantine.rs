@@ -29,7 +29,7 @@ pub async fn quarantine(
     let by = by(&asking, said.why.as_deref());
     let overview = state
         .engine
-        .gateways
+        .gateways()
         .quarantine(&name, said.version.as_deref(), &by)
         .await?;
     ok("Gateway put into quarantine", &view::shown(&overview))

@@ -27,7 +27,7 @@ pub async fn restore(
     let by = by(&asking, said.why.as_deref());
     let overview = state
         .engine
-        .gateways
+        .gateways()
         .restore(&name, said.version.as_deref(), &by)
         .await?;
     ok("Gateway restored successfully", &view::shown(&overview))

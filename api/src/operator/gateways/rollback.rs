@@ -27,7 +27,7 @@ pub async fn roll_back(
     let by = by(&asking, said.why.as_deref());
     let overview = state
         .engine
-        .gateways
+        .gateways()
         .roll_back(&name, said.version.as_deref(), &by)
         .await?;
     ok("Gateway rolled back successfully", &view::shown(&overview))

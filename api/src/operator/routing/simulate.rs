@@ -32,7 +32,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "The result.", body = Success<Simulated>)),
 )]
 pub async fn simulate(State(state): State<ApiState>, Body(asked): Body<Simulation>) -> Answer {
-    let access = &state.engine.access;
+    let access = state.engine.access();
     access.app(asked.app).ok_or_else(|| not_found("app"))?;
     let (app, environment) = (asked.app, asked.environment);
     let tried = tried(&state, &asked)?;
@@ -70,7 +70,7 @@ fn tried(state: &ApiState, asked: &Simulation) -> Result<Option<RuleSet>, ApiErr
     if asked.rules.is_none() && asked.fees.is_none() {
         return Ok(None);
     }
-    let access = &state.engine.access;
+    let access = state.engine.access();
     let stored = access.routing(asked.app, asked.environment);
     let stored = stored.map(|stored| stored.set.clone()).unwrap_or_default();
     Ok(Some(RuleSet {
@@ -90,7 +90,7 @@ fn imagined(
     let engine = &state.engine;
     let roll = match request.transaction {
         Some(id) => Roll::of(id.ulid().random()),
-        None => Roll::of(engine.ids.ulid(engine.clock.now()).random()),
+        None => Roll::of(engine.ids().ulid(engine.clock().now()).random()),
     };
     Ok(HypotheticalTransaction {
         app,

@@ -25,7 +25,7 @@ impl Shop {
                 methods: None,
                 config: json!({}),
             };
-            let made = world.engine.access.create_connection(new).await.unwrap();
+            let made = world.engine.access().create_connection(new).await.unwrap();
             connections.push(made.id.to_string());
         }
         Self {
@@ -138,7 +138,7 @@ async fn rules_that_cannot_be_meant_are_refused_with_their_place() {
     let versions = shop
         .world
         .engine
-        .access
+        .access()
         .routing_versions(shop.app.parse().unwrap(), "live".parse().unwrap());
     assert_eq!(versions, [], "nothing of it was stored");
 }

@@ -68,14 +68,14 @@ async fn listen(engine: &Engine, app: AppId, url: &str) {
         settings: Some(settings),
         ..AppChange::default()
     };
-    engine.access.update_app(app, change).await.unwrap();
+    engine.access().update_app(app, change).await.unwrap();
     let new = NewWebhook {
         app,
         url: url.to_owned(),
         secret: Some(SECRET.into()),
         options: WebhookOptions::default(),
     };
-    engine.access.create_webhook(new).await.unwrap();
+    engine.access().create_webhook(new).await.unwrap();
 }
 
 fn new_payment() -> NewPayment {

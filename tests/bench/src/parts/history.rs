@@ -20,10 +20,10 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let work = initialize::work(address, bench.keys.sandbox_secret_key.expose());
     // Warm up, on the payments that count as the few.
     closed(&work, CLIENTS, scale.time(Duration::from_secs(1))).await?;
-    let stored = bench.engine.store.stats().commits;
+    let stored = bench.engine.store().stats().commits;
     subject::fill(&bench, few.saturating_sub(stored), 0).await?;
     let young = rounds(&work, scale).await?;
-    let stored = bench.engine.store.stats().commits;
+    let stored = bench.engine.store().stats().commits;
     subject::fill(&bench, many.saturating_sub(stored), few).await?;
     let old = rounds(&work, scale).await?;
     let per_second = |loads: &[Load]| median(loads.iter().map(Load::per_second).collect());

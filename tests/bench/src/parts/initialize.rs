@@ -23,9 +23,9 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         bare: work(bare::serve(bare::initialize()).await?, key),
         rates: [500, 2_000],
     };
-    let before = bench.engine.store.stats();
+    let before = bench.engine.store().stats();
     versus.measure(scale, sheet).await?;
-    let after = bench.engine.store.stats();
+    let after = bench.engine.store().stats();
     let shared = (after.commits - before.commits) as f64 / (after.batches - before.batches) as f64;
     sheet.note(&Figure::new(
         "commits that shared a flush",

@@ -40,7 +40,7 @@ pub async fn actors(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let dir = subject::folder()?;
     fill_elsewhere(dir.path(), actors)?;
     let bench = subject::start_with_idle(dir.path(), Duration::from_secs(60 * 60)).await?;
-    let ids = subject::stored(&bench.engine.store).await?;
+    let ids = subject::stored(bench.engine.store()).await?;
     let before = subject::resident_mib()?;
     // A command that is refused wakes an actor, makes it load its payment, and changes nothing.
     futures_util::stream::iter(ids)

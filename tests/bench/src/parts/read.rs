@@ -43,7 +43,7 @@ async fn read(
     let dir = subject::folder()?;
     let bench = subject::start(dir.path()).await?;
     subject::fill(&bench, scale.count(STORED, 20), 0).await?;
-    let ids = subject::stored(&bench.engine.store).await?;
+    let ids = subject::stored(bench.engine.store()).await?;
     let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
     let key = bench.keys.sandbox_secret_key.expose();
     let requests: Arc<[Vec<u8>]> = paths(&ids).iter().map(|path| request(path, key)).collect();

@@ -36,7 +36,11 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
 pub async fn engine(path: &Path) -> Result<Bench> {
     let gateways = subject::gateways(path).await?;
     let bench = subject::start_with_gateways(path, EngineSettings::default(), gateways).await?;
-    bench.engine.gateways.keep_in(&bench.engine.store).await?;
+    bench
+        .engine
+        .gateways()
+        .keep_in(bench.engine.store())
+        .await?;
     Ok(bench)
 }
 

@@ -41,7 +41,7 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         without = without.join(open(&payer, rate, round).await?.whole()?);
         let files = versions(dir.path(), number, scale.count(UPGRADES_A_ROUND, 2))?;
         let end = Instant::now() + round;
-        let upgrading = upgrade(&bench.engine.gateways, files, round);
+        let upgrading = upgrade(bench.engine.gateways(), files, round);
         let (load, upgraded) = tokio::join!(open(&payer, rate, round), upgrading);
         let in_time = upgraded?.into_iter().filter(|at| *at <= end).count();
         (with, upgrades) = (with.join(load?), upgrades + in_time);

@@ -56,7 +56,7 @@ async fn backlog(count: usize, scale: Scale, sheet: &mut Sheet) -> Result<()> {
         let limit = good as f64 / begun.elapsed().as_secs_f64();
         let put = world.put(events).await?;
         let begun = Instant::now();
-        world.bench.engine.webhooks.nudge(&put.queued);
+        world.bench.engine.webhooks().nudge(&put.queued);
         arrived(&mut world, put.good).await?;
         let rate = put.good as f64 / begun.elapsed().as_secs_f64();
         ours.push(rate);
@@ -101,7 +101,7 @@ async fn delay(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         let at = Duration::from_secs_f64((step * together) as f64 / OFFERED as f64);
         tokio::time::sleep_until(begun + at).await;
         let put = world.put(TOGETHER).await?;
-        world.bench.engine.webhooks.nudge(&put.queued);
+        world.bench.engine.webhooks().nudge(&put.queued);
         at_dead += put.dead;
         // When it was to be made, not when it was: a commit before it that takes long makes it late.
         let due_at = begun_at.plus(at);
@@ -172,7 +172,7 @@ async fn retries(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let mut world = World::start(dir.path(), 100, settings, retry, |_| REFUSING).await?;
     let events = usize::try_from(scale.count(2_000, 50))?;
     let put = world.put(events).await?;
-    world.bench.engine.webhooks.nudge(&put.queued);
+    world.bench.engine.webhooks().nudge(&put.queued);
     let mut last: BTreeMap<_, Timestamp> = BTreeMap::new();
     let mut gaps = Vec::new();
     while gaps.len() < 2 * events {

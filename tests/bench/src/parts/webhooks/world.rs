@@ -64,7 +64,7 @@ impl World {
         let bench = subject::start_with(dir, settings).await?;
         let receivers = Receivers::start().await?;
         let mut webhooks = Vec::with_capacity(count);
-        let account = bench.engine.access.create_account("Bench").await?;
+        let account = bench.engine.access().create_account("Bench").await?;
         let mut app = bench.keys.app;
         for number in 0..count {
             if number.is_multiple_of(WEBHOOKS_PER_APP) {
@@ -75,7 +75,7 @@ impl World {
                     website_url: None,
                     settings: Default::default(),
                 };
-                app = bench.engine.access.create_app(new).await?.id;
+                app = bench.engine.access().create_app(new).await?.id;
             }
             let host = Ipv4Addr::from(0x7f01_0000 + u32::try_from(number)?);
             let new = NewWebhook {
@@ -87,7 +87,7 @@ impl World {
                     ..WebhookOptions::default()
                 },
             };
-            webhooks.push(bench.engine.access.create_webhook(new).await?);
+            webhooks.push(bench.engine.access().create_webhook(new).await?);
         }
         Ok(Self {
             bench,
@@ -132,7 +132,7 @@ impl World {
             put.queued.extend(queued);
             if event % TOGETHER == 0 || event == events {
                 let full = std::mem::replace(&mut batch, Batch::new());
-                self.bench.engine.store.commit(full).await?;
+                self.bench.engine.store().commit(full).await?;
             }
         }
         Ok(put)
