@@ -3,7 +3,7 @@
 use serde_json::Value;
 use switchyard_tests::tidy::{
     RULES, Source, dead_links, drift, monitoring, named_paths_missing, repository_files, root,
-    tour_problems,
+    tour_problems, unused_dependencies,
 };
 
 #[test]
@@ -22,6 +22,17 @@ fn every_file_keeps_every_rule() {
         }
     }
     assert!(report.is_empty(), "{report}");
+}
+
+#[test]
+fn every_declared_dependency_between_modules_is_used() {
+    let files = repository_files().expect("git lists the files");
+    let unused = unused_dependencies(&files);
+    assert!(
+        unused.is_empty(),
+        "remove from tests/src/tidy/module_tables.rs:\n  {}",
+        unused.join("\n  ")
+    );
 }
 
 #[test]

@@ -6,6 +6,8 @@
 mod arrows;
 mod documents;
 mod locks;
+mod module_tables;
+mod modules;
 pub mod monitoring;
 mod rules;
 mod script;
@@ -14,6 +16,7 @@ mod tour;
 
 pub use documents::{dead_links, named_paths_missing};
 pub use locks::drift;
+pub use modules::unused_dependencies;
 pub use rules::{BANS, Ban, RULES};
 pub use source::Source;
 pub use tour::tour_problems;

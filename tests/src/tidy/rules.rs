@@ -2,6 +2,7 @@
 
 use super::arrows::{crate_arrows, room_arrows};
 use super::documents::markdown_title;
+use super::modules::module_dependencies;
 use super::script::script_function_length;
 use super::{FUNCTION_LINES, Finding, Source};
 
@@ -25,6 +26,7 @@ pub const RULES: &[(&str, Rule)] = &[
     ("one title a Markdown file", markdown_title),
     ("crates depend downward", crate_arrows),
     ("rooms of the engine import downward", room_arrows),
+    ("modules use declared modules only", module_dependencies),
 ];
 
 const FILE_LINES: usize = 600;
