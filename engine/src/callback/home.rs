@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::engine::{Engine, EngineError};
+use crate::access::{Access, AccessError};
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::ids::{AccountId, AppId, ConnectionId};
 
@@ -42,9 +43,9 @@ pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
 }
 
 /// Credentials of the connection; empty for the connection to the test gateway.
-pub(super) fn config(engine: &Engine, id: ConnectionId) -> Result<Value, EngineError> {
-    match engine.access().connection(id) {
-        Some(connection) => Ok(engine.access().connection_config(&connection)?),
+pub(super) fn config(access: &Access, id: ConnectionId) -> Result<Value, AccessError> {
+    match access.connection(id) {
+        Some(connection) => access.connection_config(&connection),
         None => Ok(serde_json::json!({})),
     }
 }

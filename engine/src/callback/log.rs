@@ -64,7 +64,7 @@ impl Engine {
             connection,
             callback,
         };
-        row::load(self.store(), which).await
+        Ok(row::load(self.store(), which).await?)
     }
 
     /// Requeues a callback. No effect if it is queued already.
@@ -86,7 +86,7 @@ impl Engine {
         });
         match anew.await? {
             Some(callback) => Ok(Some(callback)),
-            None => row::load(self.store(), which).await,
+            None => Ok(row::load(self.store(), which).await?),
         }
     }
 

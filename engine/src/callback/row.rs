@@ -20,11 +20,10 @@ use ulid::Ulid;
 
 use crate::access::Sealed;
 use crate::clock::Timestamp;
-use crate::engine::EngineError;
 use crate::environment::Environment;
 use crate::gateway::ShownRequest;
 use crate::ids::{AppId, AttemptId, CallbackId, ConnectionId, TransactionId};
-use crate::records::Name;
+use crate::records::{Name, RecordError};
 use crate::store::{Batch, Store, Table, prefix_end};
 
 /// Request from a provider, with the result of its processing.
@@ -232,7 +231,7 @@ pub(super) fn delete(batch: &mut Batch, callback: &Callback) {
 pub(super) async fn load(
     store: &Store,
     which: CallbackKey,
-) -> Result<Option<Callback>, EngineError> {
+) -> Result<Option<Callback>, RecordError> {
     let Some((version, row)) = store
         .get_versioned(Table::Callback, &main_key(which))
         .await?
@@ -248,11 +247,11 @@ pub(super) async fn load(
     Ok(Some(callback))
 }
 
-pub(super) fn damaged(id: CallbackId) -> EngineError {
-    EngineError::Damaged(crate::records::RecordError::Damaged {
+pub(super) fn damaged(id: CallbackId) -> RecordError {
+    RecordError::Damaged {
         what: "callback",
         id: id.to_string(),
-    })
+    }
 }
 
 fn main_key(which: CallbackKey) -> Vec<u8> {

@@ -182,7 +182,7 @@ async fn ask_gateway(
         gateway,
         environment: home.environment,
         received_at: callback.received_at,
-        config: home::config(engine, callback.connection)?,
+        config: home::config(engine.access(), callback.connection)?,
         request,
     };
     let end = engine.gateways().callback(call).await;
