@@ -219,7 +219,14 @@ async fn ask_gateway(
             .connection(candidate.connection)
             .and_then(|connection| connection.reconfigured_at()),
         state: attempt.gateway_state.clone(),
-        input: input::build(engine, tx, attempt, operation, job.code.as_ref()),
+        input: input::build(
+            engine.gateways(),
+            &engine.settings().public_url,
+            tx,
+            attempt,
+            operation,
+            job.code.as_ref(),
+        ),
         environment: match is_planted(Fault::EnvironmentMixed) {
             true => crate::environment::Environment::Sandbox,
             false => tx.environment,

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::engine::Engine;
-use crate::gateway::Operation;
 use crate::gateway::manifest::CallbackPer;
+use crate::gateway::{Gateways, Operation};
 use crate::money::Amount;
 use crate::secret::Secret;
 use crate::transaction::{Attempt, Transaction};
 
 /// The `input` of an operation. `code`: what the payer typed, for the operation that passes it on.
 pub(super) fn build(
-    engine: &Engine,
+    gateways: &Gateways,
+    public_url: &str,
     tx: &Transaction,
     attempt: &Attempt,
     operation: Operation,
@@ -37,16 +37,12 @@ pub(super) fn build(
             "country": tx.customer.country_code,
             "zip": tx.customer.zip_code,
         },
-        "callback_url": callback_url(engine, attempt),
+        "callback_url": callback_url(gateways, public_url, attempt),
     });
     let fields = json!(attempt.fields);
     if tx.is_payment() {
         input["fields"] = fields;
-        input["return_url"] = json!(format!(
-            "{}/checkout/{}",
-            engine.settings().public_url,
-            tx.id
-        ));
+        input["return_url"] = json!(format!("{public_url}/checkout/{}", tx.id));
     } else {
         input["recipient"] = fields;
     }
@@ -60,13 +56,10 @@ pub(super) fn build(
 }
 
 /// One address for all of a connection, or, when the gateway's manifest says so, one for each attempt.
-fn callback_url(engine: &Engine, attempt: &Attempt) -> String {
+fn callback_url(gateways: &Gateways, public_url: &str, attempt: &Attempt) -> String {
     let candidate = &attempt.candidate;
-    let version = engine
-        .gateways()
-        .version(&candidate.gateway, &candidate.gateway_hash);
+    let version = gateways.version(&candidate.gateway, &candidate.gateway_hash);
     let rule = version.and_then(|version| version.manifest.callback.clone());
-    let public_url = &engine.settings().public_url;
     let connection = candidate.connection;
     match rule.map(|rule| rule.per) {
         Some(CallbackPer::Transaction) => {
