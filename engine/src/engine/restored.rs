@@ -6,7 +6,6 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::availability::direction;
 use super::{Engine, EngineError};
 use crate::access::Connection;
 use crate::clock::Timestamp;
@@ -260,7 +259,7 @@ fn method_at(tx: &Transaction, version: &Version) -> Option<String> {
     let Some(payment) = tx.payment() else {
         let method = &tx.payout()?.method;
         return version
-            .serves(direction(Kind::Payout), method)
+            .serves(Direction::Payout, method)
             .then(|| method.clone());
     };
     let offered = |code: &String| payment.methods.is_empty() || payment.methods.contains(code);
