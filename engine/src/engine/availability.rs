@@ -152,7 +152,7 @@ impl Engine {
         planned: ConnectionId,
         country: Option<&str>,
     ) -> Result<Candidate, &'static str> {
-        let (kind, method) = (Kind::of(tx.id), attempt.method.as_str());
+        let (kind, method) = (tx.kind(), attempt.method.as_str());
         let amount = Some(attempt.amount);
         let offer = match self.access.connection(planned) {
             Some(connection) => {

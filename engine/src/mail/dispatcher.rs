@@ -184,11 +184,7 @@ async fn measure(shared: Arc<Shared>) {
 /// Replaces the method's code by its name: for a payment the name on its pages, for a payout, which
 /// has no pages, the name with its country.
 fn with_names(letter: &QueuedMail, directory: &Directory) -> QueuedMail {
-    let kind = if letter.is_payment() {
-        Kind::Payment
-    } else {
-        Kind::Payout
-    };
+    let kind = letter.kind();
     let name = |code: &String| {
         let known = directory.method(kind, code)?;
         Some(match kind {

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
-use crate::gateway::Operation;
 use crate::gateway::manifest::CallbackPer;
+use crate::gateway::{Direction, Operation};
 use crate::money::Amount;
 use crate::secret::Secret;
-use crate::transaction::{Attempt, Transaction};
+use crate::transaction::{Attempt, Kind, Transaction};
 
 /// The `input` of an operation. `code`: what the payer typed, for the operation that passes it on.
 pub(super) fn build(
@@ -40,14 +40,16 @@ pub(super) fn build(
         "callback_url": callback_url(engine, attempt),
     });
     let fields = json!(attempt.fields);
-    if tx.is_payment() {
-        input["fields"] = fields;
-        input["return_url"] = json!(format!("{}/checkout/{}", engine.settings.public_url, tx.id));
-    } else {
-        input["recipient"] = fields;
+    match tx.kind() {
+        Kind::Payment => {
+            let page = format!("{}/checkout/{}", engine.settings.public_url, tx.id);
+            input["fields"] = fields;
+            input["return_url"] = json!(page);
+        }
+        Kind::Payout => input["recipient"] = fields,
     }
     if operation == Operation::Query {
-        input["direction"] = json!(if tx.is_payment() { "collect" } else { "payout" });
+        input["direction"] = json!(Direction::from(tx.kind()));
     }
     if let Some(code) = code {
         input["input"] = json!({ "code": code.expose() });

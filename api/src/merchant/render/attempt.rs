@@ -139,10 +139,12 @@ impl<'a> Failure<'a> {
             let failed_at = tx.failed_at.unwrap_or_default();
             case.reason == CaseReason::MoneyAfterTheEnd && case.opened_at >= failed_at
         };
-        let message = match (tx.cases.iter().any(after_the_end), tx.is_payment()) {
+        let message = match (tx.cases.iter().any(after_the_end), tx.kind()) {
             (false, _) => &failure.message,
-            (true, true) => "Money was reported for this payment after it had failed.",
-            (true, false) => "Money was reported as sent for this payout after it had failed.",
+            (true, Kind::Payment) => "Money was reported for this payment after it had failed.",
+            (true, Kind::Payout) => {
+                "Money was reported as sent for this payout after it had failed."
+            }
         };
         Self {
             message: Some(message),
