@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use axum::http::StatusCode;
 use serde::{Serialize, Serializer};
 use switchyard_engine::access::{Rate, RateScope};
+use switchyard_engine::transaction::Kind;
 
 /// The kind of a problem, as decisions 3 lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -228,18 +229,12 @@ impl ApiError {
         statuses.fold(first, |worst, status| worst.min(status))
     }
 
-    pub fn payment_not_found() -> Self {
-        Self::new(
-            Problem::new(ErrorCode::PaymentNotFound, "Payment transaction not found")
-                .hint(NOT_FOUND_HINT),
-        )
-    }
-
-    pub fn payout_not_found() -> Self {
-        Self::new(
-            Problem::new(ErrorCode::PayoutNotFound, "Payout transaction not found")
-                .hint(NOT_FOUND_HINT),
-        )
+    pub fn transaction_not_found(kind: Kind) -> Self {
+        let (code, message) = match kind {
+            Kind::Payment => (ErrorCode::PaymentNotFound, "Payment transaction not found"),
+            Kind::Payout => (ErrorCode::PayoutNotFound, "Payout transaction not found"),
+        };
+        Self::new(Problem::new(code, message).hint(NOT_FOUND_HINT))
     }
 
     pub fn unavailable() -> Self {

@@ -10,10 +10,9 @@ use switchyard_engine::access::{
     AccessError, AmountLimit, Connection, ConnectionChange, ConnectionLimits, NewConnection,
 };
 use switchyard_engine::environment::Environment;
-use switchyard_engine::records::Kind;
 use switchyard_engine::testing::amount;
 use switchyard_engine::transaction::{
-    AttemptState, Operator, Resolution, Status, Transaction, Verdict,
+    AttemptState, Kind, Operator, Resolution, Status, Transaction, Verdict,
 };
 use switchyard_tests::merchant::{Merchant, Reply, payment};
 

@@ -17,10 +17,10 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard::{operator, routes};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{Choice, NewPayout};
-use switchyard_engine::gateway::{Direction, ListedState};
+use switchyard_engine::gateway::{Listed, ListedState};
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::{CaseReason, ClientContext, PayerAction, State, Status};
+use switchyard_engine::transaction::{self, CaseReason, ClientContext, PayerAction, State, Status};
 use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, flutterwave_gateway};
@@ -458,8 +458,7 @@ async fn payments_are_listed_by_the_references_of_their_attempts() -> anyhow::Re
         ),
     ];
     assert_eq!(found, expected);
-    let is_payment =
-        |listed: &switchyard_engine::gateway::Listed| listed.direction == Direction::Collect;
+    let is_payment = |listed: &Listed| listed.kind == transaction::Kind::Payment;
     assert!(listing.transactions.iter().all(is_payment));
     Ok(())
 }

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::gateway::{Direction, ListedState};
+use switchyard_engine::gateway::ListedState;
 use switchyard_engine::testing::amount;
-use switchyard_engine::transaction::{State, Status, Transaction};
+use switchyard_engine::transaction::{Kind, State, Status, Transaction};
 use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, stripe_gateway};
@@ -341,10 +341,7 @@ async fn a_payment_is_listed_by_the_reference_and_the_id_of_its_attempt() -> any
         let listing = bench.listed().await?;
         assert_eq!((listing.incomplete, listing.transactions.len()), (None, 1));
         let listed = &listing.transactions[0];
-        assert_eq!(
-            (listed.state, listed.direction),
-            (state, Direction::Collect)
-        );
+        assert_eq!((listed.state, listed.kind), (state, Kind::Payment));
         assert_eq!(listed.amount, Some(amount(2_550, "USD")));
         let found = bench.merchant.engine.transaction(payment.id).await?;
         let attempt = &found.context("the payment")?.attempts[0];

@@ -3,7 +3,7 @@
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::quota::Exceeded;
 use switchyard_engine::store::StoreError;
-use switchyard_engine::transaction::Refusal;
+use switchyard_engine::transaction::{Kind, Refusal};
 
 use crate::error::{ApiError, ErrorCode, Problem};
 
@@ -22,7 +22,7 @@ impl From<EngineError> for ApiError {
                 Problem::new(ErrorCode::TransactionChanged, refusal.to_string()).into()
             }
             EngineError::PayoutLimit(exceeded) => payout_limit(exceeded),
-            EngineError::NotFound => Self::payment_not_found(),
+            EngineError::NotFound => Self::transaction_not_found(Kind::Payment),
             EngineError::Unavailable(reason) => {
                 tracing::warn!(%reason, "store unavailable");
                 Self::unavailable()

@@ -9,8 +9,7 @@ use switchyard_engine::engine::{Engine, EngineError, NewPayment};
 use switchyard_engine::idempotency::{Once, Route};
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::money::Currency;
-use switchyard_engine::records::Kind;
-use switchyard_engine::transaction::{ClientContext, Restriction};
+use switchyard_engine::transaction::{ClientContext, Kind, Restriction};
 use utoipa::ToSchema;
 
 use super::guard::AnyKey;

@@ -7,8 +7,7 @@ use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{Engine, EngineError, NewPayout};
 use switchyard_engine::idempotency::{Once, Route};
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::records::Kind;
-use switchyard_engine::transaction::ClientContext;
+use switchyard_engine::transaction::{ClientContext, Kind};
 use utoipa::ToSchema;
 
 use super::guard::PayoutKey;

@@ -1,33 +1,27 @@
-//! Both lists: payments and payouts.
-
-use std::sync::Arc;
+//! A page of the caller's transactions of one kind.
 
 use axum::response::Response;
-use serde::Serialize;
 use switchyard_engine::access::Caller;
-use switchyard_engine::engine::Engine;
-use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::{Status, Transaction};
+use switchyard_engine::records::ListQuery;
+use switchyard_engine::transaction::{Kind, Status};
 
+use super::lookup;
+use super::render::payment::PaymentRetrieved;
+use super::render::payout::PayoutRetrieved;
 use super::request::query;
 use crate::envelope::{self, Page};
 use crate::error::ApiError;
+use crate::state::ApiState;
 
-/// A page of transactions, and where it stands.
-pub struct Listed {
-    pub items: Vec<Arc<Transaction>>,
-    page: Page,
-}
-
-/// The page that `query` asks for, of the caller's own transactions of one kind.
+/// Response with the page that `query` asks for.
 pub async fn page(
-    engine: &Engine,
+    state: &ApiState,
     caller: &Caller,
     kind: Kind,
     query: Option<&str>,
-    statuses: &[Status],
-) -> Result<Listed, ApiError> {
-    let filter = query::read(query.unwrap_or_default(), statuses)?;
+) -> Result<Response, ApiError> {
+    let engine = &state.engine;
+    let filter = query::read(query.unwrap_or_default(), statuses(kind))?;
     let asked = ListQuery {
         app: caller.app.id,
         environment: caller.environment,
@@ -45,14 +39,32 @@ pub async fn page(
         filter.page as u64,
         listing.items.len() as u64,
     );
-    Ok(Listed {
-        items: listing.items,
-        page,
+    let context = lookup::context(engine, caller);
+    let items = listing.items.iter();
+    Ok(match kind {
+        Kind::Payment => {
+            let shown: Vec<_> = items
+                .map(|tx| PaymentRetrieved::new(&context, tx))
+                .collect();
+            envelope::page("Payment transactions fetched successfully", &shown, page)
+        }
+        Kind::Payout => {
+            let shown: Vec<_> = items.map(|tx| PayoutRetrieved::new(&context, tx)).collect();
+            envelope::page("Payout transactions fetched successfully", &shown, page)
+        }
     })
 }
 
-impl Listed {
-    pub fn answer<T: Serialize>(&self, message: &str, data: &[T]) -> Response {
-        envelope::page(message, data, self.page)
+/// Statuses that a transaction of this kind can have.
+const fn statuses(kind: Kind) -> &'static [Status] {
+    match kind {
+        Kind::Payment => &Status::ALL,
+        // A payout is never cancelled (specification 3.2).
+        Kind::Payout => &[
+            Status::Initiated,
+            Status::Pending,
+            Status::Failed,
+            Status::Success,
+        ],
     }
 }

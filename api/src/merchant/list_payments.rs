@@ -2,16 +2,12 @@
 
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use switchyard_engine::access::Caller;
-use switchyard_engine::records::Kind;
-use switchyard_engine::transaction::Status;
+use switchyard_engine::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::list;
-use super::lookup;
 use super::render::payment::{PaymentRetrieved, PaymentStatus};
 use super::schema::ListRefusals;
-use crate::error::ApiError;
 use crate::openapi::SuccessPage;
 use crate::state::ApiState;
 
@@ -38,22 +34,6 @@ pub async fn list_payments(
     SecretKey(guard): SecretKey,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let result = page(&state, &guard.caller, query.as_deref()).await;
+    let result = list::page(&state, &guard.caller, Kind::Payment, query.as_deref()).await;
     guard.answer(result)
-}
-
-async fn page(
-    state: &ApiState,
-    caller: &Caller,
-    query: Option<&str>,
-) -> Result<Response, ApiError> {
-    let engine = &state.engine;
-    let page = list::page(engine, caller, Kind::Payment, query, &Status::ALL).await?;
-    let context = lookup::context(engine, caller);
-    let data: Vec<_> = page
-        .items
-        .iter()
-        .map(|tx| PaymentRetrieved::new(&context, tx))
-        .collect();
-    Ok(page.answer("Payment transactions fetched successfully", &data))
 }

@@ -2,16 +2,12 @@
 
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use switchyard_engine::access::Caller;
-use switchyard_engine::records::Kind;
-use switchyard_engine::transaction::Status;
+use switchyard_engine::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::list;
-use super::lookup;
 use super::render::payout::{PayoutRetrieved, PayoutStatus};
 use super::schema::ListRefusals;
-use crate::error::ApiError;
 use crate::openapi::SuccessPage;
 use crate::state::ApiState;
 
@@ -38,30 +34,6 @@ pub async fn list_payouts(
     SecretKey(guard): SecretKey,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let result = page(&state, &guard.caller, query.as_deref()).await;
+    let result = list::page(&state, &guard.caller, Kind::Payout, query.as_deref()).await;
     guard.answer(result)
 }
-
-async fn page(
-    state: &ApiState,
-    caller: &Caller,
-    query: Option<&str>,
-) -> Result<Response, ApiError> {
-    let engine = &state.engine;
-    let page = list::page(engine, caller, Kind::Payout, query, &STATUSES).await?;
-    let context = lookup::context(engine, caller);
-    let data: Vec<_> = page
-        .items
-        .iter()
-        .map(|tx| PayoutRetrieved::new(&context, tx))
-        .collect();
-    Ok(page.answer("Payout transactions fetched successfully", &data))
-}
-
-/// A payout is never cancelled (specification 3.2).
-const STATUSES: [Status; 4] = [
-    Status::Initiated,
-    Status::Pending,
-    Status::Failed,
-    Status::Success,
-];

@@ -6,8 +6,8 @@ use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::ids::{PaymentId, PayoutId, TransactionId};
-use switchyard_engine::transaction::Transaction;
+use switchyard_engine::ids::TransactionId;
+use switchyard_engine::transaction::{Kind, Transaction};
 
 use super::render::RenderContext;
 use crate::error::ApiError;
@@ -16,26 +16,19 @@ use crate::operations::note_transaction;
 /// Id in a path.
 pub type IdInPath = Result<Path<String>, PathRejection>;
 
-/// The caller's payment with this id.
-pub async fn payment(
+/// The caller's transaction of this kind with this id.
+pub async fn transaction(
     engine: &Engine,
     caller: &Caller,
+    kind: Kind,
     id: IdInPath,
 ) -> Result<Arc<Transaction>, ApiError> {
-    let id = text(id).and_then(|id| id.parse::<PaymentId>().ok());
-    let found = own(engine, caller, id.map(TransactionId::Payment)).await?;
-    found.ok_or_else(ApiError::payment_not_found)
-}
-
-/// The caller's payout with this id.
-pub async fn payout(
-    engine: &Engine,
-    caller: &Caller,
-    id: IdInPath,
-) -> Result<Arc<Transaction>, ApiError> {
-    let id = text(id).and_then(|id| id.parse::<PayoutId>().ok());
-    let found = own(engine, caller, id.map(TransactionId::Payout)).await?;
-    found.ok_or_else(ApiError::payout_not_found)
+    let id = id
+        .ok()
+        .and_then(|Path(id)| id.parse::<TransactionId>().ok());
+    let id = id.filter(|id| Kind::of(*id) == kind);
+    let found = own(engine, caller, id).await?;
+    found.ok_or_else(|| ApiError::transaction_not_found(kind))
 }
 
 /// Context for rendering a transaction of `caller`.
@@ -45,10 +38,6 @@ pub fn context<'a>(engine: &'a Engine, caller: &'a Caller) -> RenderContext<'a> 
         directory: engine.directory(),
         app: &caller.app,
     }
-}
-
-fn text(id: IdInPath) -> Option<String> {
-    id.ok().map(|Path(id)| id)
 }
 
 async fn own(

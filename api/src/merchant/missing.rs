@@ -4,7 +4,7 @@
 
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::Engine;
-use switchyard_engine::records::Kind;
+use switchyard_engine::transaction::Kind;
 
 /// The missing thing, and who can add it.
 #[derive(Debug, PartialEq, Eq)]

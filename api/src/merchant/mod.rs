@@ -1,4 +1,4 @@
-//! The merchant API: one file an endpoint.
+//! The merchant API: one file an endpoint. Payments and payouts share `read` and `list`.
 
 pub mod cors;
 mod failure;
@@ -15,6 +15,7 @@ mod list_payouts;
 mod lookup;
 mod missing;
 mod process_payment;
+mod read;
 pub mod render;
 mod request;
 mod retrieve_payment;

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use switchyard_engine::access::Caller;
+use switchyard_engine::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::lookup::{self, IdInPath};
@@ -37,7 +38,7 @@ pub async fn process_payment(
 
 async fn process(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Response, ApiError> {
     let engine = &state.engine;
-    let stored = lookup::payment(engine, caller, id).await?;
+    let stored = lookup::transaction(engine, caller, Kind::Payment, id).await?;
     let tx = engine.mark_processed(stored.id).await?;
     let context = lookup::context(engine, caller);
     let data = PaymentRetrieved::new(&context, &tx);

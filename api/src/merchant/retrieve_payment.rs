@@ -1,16 +1,14 @@
 //! `GET /v1/payments/{paymentId}` (specification 4.3): what is stored.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
-use switchyard_engine::access::Caller;
+use switchyard_engine::transaction::Kind;
 
 use super::guard::SecretKey;
-use super::lookup::{self, IdInPath};
+use super::lookup::IdInPath;
+use super::read;
 use super::render::payment::PaymentRetrieved;
 use super::schema::ReadRefusals;
-use crate::envelope;
-use crate::error::ApiError;
 use crate::openapi::Success;
 use crate::state::ApiState;
 
@@ -31,18 +29,6 @@ pub async fn retrieve_payment(
     SecretKey(guard): SecretKey,
     id: IdInPath,
 ) -> Response {
-    let result = retrieve(&state, &guard.caller, id).await;
+    let result = read::retrieve(&state, &guard.caller, Kind::Payment, id).await;
     guard.answer(result)
-}
-
-async fn retrieve(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Response, ApiError> {
-    let engine = &state.engine;
-    let tx = lookup::payment(engine, caller, id).await?;
-    let context = lookup::context(engine, caller);
-    let data = PaymentRetrieved::new(&context, &tx);
-    Ok(envelope::success(
-        StatusCode::OK,
-        "Payment transaction fetched successfully",
-        &data,
-    ))
 }

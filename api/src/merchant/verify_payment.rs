@@ -1,16 +1,14 @@
 //! `GET /v1/payments/{paymentId}/verify` (specification 4.2): what is known now, after asking the provider when that is due.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
-use switchyard_engine::access::Caller;
+use switchyard_engine::transaction::Kind;
 
 use super::guard::SecretKey;
-use super::lookup::{self, IdInPath};
+use super::lookup::IdInPath;
+use super::read;
 use super::render::payment::PaymentVerified;
 use super::schema::ReadRefusals;
-use crate::envelope;
-use crate::error::ApiError;
 use crate::openapi::Success;
 use crate::state::ApiState;
 
@@ -31,23 +29,6 @@ pub async fn verify_payment(
     SecretKey(guard): SecretKey,
     id: IdInPath,
 ) -> Response {
-    let result = verify(&state, &guard.caller, id).await;
+    let result = read::verify(&state, &guard.caller, Kind::Payment, id).await;
     guard.answer(result)
-}
-
-async fn verify(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Response, ApiError> {
-    let engine = &state.engine;
-    let stored = lookup::payment(engine, caller, id).await?;
-    // Deleted in between: sandbox data goes after 90 days.
-    let tx = engine
-        .verify_as_seen(stored)
-        .await?
-        .ok_or_else(ApiError::payment_not_found)?;
-    let context = lookup::context(engine, caller);
-    let data = PaymentVerified::new(&context, &tx);
-    Ok(envelope::success(
-        StatusCode::OK,
-        "Payment transaction fetched successfully",
-        &data,
-    ))
 }

@@ -9,7 +9,6 @@ use switchyard_engine::engine::{Answered, Engine, HoldReport, UnsentPayouts};
 use switchyard_engine::hold::{Held, HoldError, Open, Release};
 use switchyard_engine::ids::AppId;
 use switchyard_engine::money::{Amount, Currency};
-use switchyard_engine::transaction::Kind;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -221,10 +220,7 @@ fn open(open: &Open) -> OpenTransactions {
     OpenTransactions {
         app: open.app,
         environment: open.environment,
-        kind: match open.is_payment {
-            true => Kind::Payment,
-            false => Kind::Payout,
-        },
+        kind: open.kind,
         state: open.state.clone(),
         count: open.count,
         amount: total(open.minor, open.currency),

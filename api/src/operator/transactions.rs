@@ -5,8 +5,8 @@ use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::exchanges;
 use switchyard_engine::ids::{AppId, TransactionId};
-use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::Status;
+use switchyard_engine::records::ListQuery;
+use switchyard_engine::transaction::{Kind, Status};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -100,7 +100,7 @@ async fn list(
 /// The environment that an app works in: live once it has a live payment or payout, before that
 /// sandbox.
 async fn in_use(state: &ApiState, app: AppId) -> Result<Environment, Refused> {
-    for kind in [Kind::Payment, Kind::Payout] {
+    for kind in Kind::ALL {
         let query = ListQuery {
             app,
             environment: Environment::Live,

@@ -8,7 +8,7 @@ use axum::response::Response;
 use switchyard_engine::directory::Method;
 use switchyard_engine::engine::Engine;
 use switchyard_engine::gateway::Manifest;
-use switchyard_engine::records::Kind;
+use switchyard_engine::transaction::Kind;
 
 use crate::envelope;
 use crate::merchant::render::method_list::{GatewayInList, MethodInList};

@@ -6,8 +6,9 @@
 use serde::Deserialize;
 
 use super::country::{Country, countries, country};
-use super::method::{Category, FieldType, Method, MethodKind, RecipientField};
+use super::method::{Category, FieldType, Method, RecipientField};
 use crate::money::Currency;
+use crate::transaction::Kind;
 
 #[derive(Deserialize)]
 struct Row {
@@ -30,7 +31,7 @@ struct FieldRow {
 pub(super) fn payments(service_code: &str) -> Vec<Method> {
     read(
         include_str!("data/payment_methods.json"),
-        MethodKind::Payment,
+        Kind::Payment,
         service_code,
     )
 }
@@ -38,12 +39,12 @@ pub(super) fn payments(service_code: &str) -> Vec<Method> {
 pub(super) fn payouts(service_code: &str) -> Vec<Method> {
     read(
         include_str!("data/payout_methods.json"),
-        MethodKind::Payout,
+        Kind::Payout,
         service_code,
     )
 }
 
-fn read(file: &str, kind: MethodKind, service_code: &str) -> Vec<Method> {
+fn read(file: &str, kind: Kind, service_code: &str) -> Vec<Method> {
     // The file is compiled in, and the tests below read both.
     let rows: Vec<Row> = serde_json::from_str(file).expect("the catalogue is valid");
     rows.into_iter()
@@ -51,13 +52,13 @@ fn read(file: &str, kind: MethodKind, service_code: &str) -> Vec<Method> {
         .collect()
 }
 
-fn method(row: Row, kind: MethodKind, service_code: &str) -> Method {
+fn method(row: Row, kind: Kind, service_code: &str) -> Method {
     let category = Category::of(&row.code);
     let countries: Vec<_> = row.countries.iter().flat_map(|code| expand(code)).collect();
     let home = countries.first().copied();
     let fields = match kind {
-        MethodKind::Payment => payer_fields(category, home),
-        MethodKind::Payout => row
+        Kind::Payment => payer_fields(category, home),
+        Kind::Payout => row
             .required_fields
             .into_iter()
             .map(|field| recipient_field(field, home))

@@ -6,14 +6,7 @@ use super::brand::{self, Tile};
 use super::country::Country;
 use crate::language::Language;
 use crate::money::Currency;
-
-/// Money comes in or goes out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MethodKind {
-    Payment,
-    Payout,
-}
+use crate::transaction::Kind;
 
 /// Kind of account of the payer or recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,7 +28,7 @@ pub struct Method {
     pub code: String,
     pub name: String,
     pub description: String,
-    pub kind: MethodKind,
+    pub kind: Kind,
     pub category: Category,
     pub currency: Currency,
     /// In the catalogue's order; all countries for a method that is available worldwide.
@@ -130,28 +123,26 @@ impl Category {
     }
 
     /// One sentence for a method of this category.
-    pub(super) fn describe(self, kind: MethodKind, name: &str) -> String {
+    pub(super) fn describe(self, kind: Kind, name: &str) -> String {
         match (kind, self) {
-            (MethodKind::Payout, Self::Test) => {
+            (Kind::Payout, Self::Test) => {
                 "A payout that moves no money, for trying the integration.".to_owned()
             }
-            (MethodKind::Payout, _) => format!("Sent to the recipient's {name} account."),
-            (MethodKind::Payment, Self::MobileMoney) => {
+            (Kind::Payout, _) => format!("Sent to the recipient's {name} account."),
+            (Kind::Payment, Self::MobileMoney) => {
                 format!("Pay with {name} and confirm on your phone.")
             }
-            (MethodKind::Payment, Self::Card) => "Pay with a credit or debit card.".to_owned(),
-            (MethodKind::Payment, Self::BankTransfer) => {
+            (Kind::Payment, Self::Card) => "Pay with a credit or debit card.".to_owned(),
+            (Kind::Payment, Self::BankTransfer) => {
                 "Pay by transfer from your bank account.".to_owned()
             }
-            (MethodKind::Payment, Self::Qr) => {
+            (Kind::Payment, Self::Qr) => {
                 "Pay by scanning a QR code with your bank's app.".to_owned()
             }
-            (MethodKind::Payment, Self::Ussd) => {
-                "Pay by dialling a short code on your phone.".to_owned()
-            }
-            (MethodKind::Payment, Self::Crypto) => "Pay from a crypto wallet.".to_owned(),
-            (MethodKind::Payment, Self::Wallet) => format!("Pay from your {name} wallet."),
-            (MethodKind::Payment, Self::Test) => {
+            (Kind::Payment, Self::Ussd) => "Pay by dialling a short code on your phone.".to_owned(),
+            (Kind::Payment, Self::Crypto) => "Pay from a crypto wallet.".to_owned(),
+            (Kind::Payment, Self::Wallet) => format!("Pay from your {name} wallet."),
+            (Kind::Payment, Self::Test) => {
                 "A payment that moves no money, for trying the integration.".to_owned()
             }
         }

@@ -17,7 +17,9 @@ use std::sync::Arc;
 pub use brand::Tile;
 pub use country::{Country, countries, country};
 pub use icon::{Icon, icon_svg, method_svg};
-pub use method::{Category, FieldType, Method, MethodKind, PHONE_FIELD, RecipientField};
+pub use method::{Category, FieldType, Method, PHONE_FIELD, RecipientField};
+
+use crate::transaction::Kind;
 
 /// The catalogue of one installation. Cheap to clone.
 #[derive(Clone)]
@@ -49,10 +51,10 @@ impl Directory {
     }
 
     /// The method of that direction with this code.
-    pub fn method(&self, kind: MethodKind, code: &str) -> Option<&Arc<Method>> {
+    pub fn method(&self, kind: Kind, code: &str) -> Option<&Arc<Method>> {
         match kind {
-            MethodKind::Payment => self.payment_method(code),
-            MethodKind::Payout => self.payout_method(code),
+            Kind::Payment => self.payment_method(code),
+            Kind::Payout => self.payout_method(code),
         }
     }
 
@@ -98,16 +100,16 @@ mod tests {
                     .map(|found| &found.name),
                 Some(&method.name)
             );
-            assert_eq!(method.kind, MethodKind::Payment);
+            assert_eq!(method.kind, Kind::Payment);
         }
         for method in directory.payout_methods() {
             assert_eq!(
                 directory
-                    .method(MethodKind::Payout, &method.code)
+                    .method(Kind::Payout, &method.code)
                     .map(|found| &found.name),
                 Some(&method.name)
             );
-            assert_eq!(method.kind, MethodKind::Payout);
+            assert_eq!(method.kind, Kind::Payout);
         }
         // One code each: a double would have vanished from the index.
         assert_eq!(

@@ -11,9 +11,8 @@ use crate::ids::{AppId, ConnectionId};
 use crate::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
 use crate::money::{Amount, Currency};
 use crate::planted::{Fault, is_planted};
-use crate::records::Kind;
 use crate::routing::{Offer, Standing};
-use crate::transaction::{Attempt, AttemptState, Candidate, Transaction};
+use crate::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
 
 /// What the test gateway's account is called in sandbox, where no connection names it (decisions 5).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
@@ -59,7 +58,7 @@ impl Engine {
     /// The gateways that are loaded now and serve `method`.
     pub fn gateways_serving(&self, kind: Kind, method: &str) -> Vec<Arc<Version>> {
         let mut versions = self.gateways().list();
-        versions.retain(|version| version.serves(direction(kind), method));
+        versions.retain(|version| version.serves(kind.into(), method));
         versions
     }
 
@@ -153,7 +152,7 @@ impl Engine {
         planned: ConnectionId,
         country: Option<&str>,
     ) -> Result<Candidate, &'static str> {
-        let (kind, method) = (Kind::of(tx.id), attempt.method.as_str());
+        let (kind, method) = (tx.kind(), attempt.method.as_str());
         let amount = Some(attempt.amount);
         let offer = match self.access().connection(planned) {
             Some(connection) => {
@@ -239,7 +238,7 @@ impl Engine {
         let facts = version
             .as_deref()
             .map_or_else(MethodFacts::default, |version| {
-                MethodFacts::of(version, direction(kind), method)
+                MethodFacts::of(version, kind.into(), method)
             });
         let candidate = Candidate {
             connection: connection.id,
@@ -275,11 +274,11 @@ impl Engine {
         method: &str,
         amount: Option<Amount>,
     ) -> Standing {
-        if !chosen || !version.serves(direction(kind), method) {
+        if !chosen || !version.serves(kind.into(), method) {
             return Standing::MethodNotServed;
         }
         match amount {
-            Some(amount) if !version.takes(direction(kind), method, amount) => {
+            Some(amount) if !version.takes(kind.into(), method, amount) => {
                 Standing::AmountOutOfRange
             }
             _ if version.is_in_quarantine() => Standing::InQuarantine,
@@ -291,10 +290,10 @@ impl Engine {
     /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
     pub(super) fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
         let version = self.gateways().current(&self.settings().sandbox_gateway)?;
-        if !version.serves(direction(kind), method) {
+        if !version.serves(kind.into(), method) {
             return None;
         }
-        let facts = MethodFacts::of(&version, direction(kind), method);
+        let facts = MethodFacts::of(&version, kind.into(), method);
         let candidate = Candidate {
             connection: sandbox_connection(app),
             gateway: self.settings().sandbox_gateway.clone(),
@@ -355,11 +354,4 @@ fn within_limits(
 /// The connection that every app has to the test gateway in sandbox: it takes its id from the app's.
 pub(super) fn sandbox_connection(app: AppId) -> ConnectionId {
     ConnectionId::new(app.ulid())
-}
-
-pub(super) const fn direction(kind: Kind) -> Direction {
-    match kind {
-        Kind::Payment => Direction::Collect,
-        Kind::Payout => Direction::Payout,
-    }
 }

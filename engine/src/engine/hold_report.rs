@@ -206,7 +206,7 @@ impl Engine {
     }
 
     fn answered(&self, answers: &mut AnsweredSums, tx: &Transaction, was: &str) {
-        let (currency, kind) = (tx.amount.currency(), Kind::of(tx.id));
+        let (currency, kind) = (tx.amount.currency(), tx.kind());
         let now = self.progress(tx);
         let environment = tx.environment.to_string();
         let key = (

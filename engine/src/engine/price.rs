@@ -5,8 +5,7 @@ use crate::directory::Method;
 use crate::gateway::Direction;
 use crate::ids::AppId;
 use crate::money::Amount;
-use crate::records::Kind;
-use crate::transaction::{Price, Transaction};
+use crate::transaction::{Kind, Price, Transaction};
 
 impl Engine {
     /// What this payment costs by `method` now; `None` when the method's currency is another one and the app does not convert, or no

@@ -8,9 +8,8 @@ use crate::environment::Environment;
 use crate::gateway::{Direction, Version};
 use crate::ids::{AppId, ConnectionId};
 use crate::money::Amount;
-use crate::records::Kind;
 use crate::routing::{Offer, Standing};
-use crate::transaction::{Price, Transaction};
+use crate::transaction::{Kind, Price, Transaction};
 
 /// The gateway that a confirmation would go to first.
 #[derive(Clone, Debug)]

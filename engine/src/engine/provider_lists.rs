@@ -16,14 +16,14 @@ use crate::access::Connection;
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::gateway::{
-    Direction, FetchCache, FetchTimes, Fetched, Listed, ListedState, Listing, ListingCall,
-    Operation,
+    FetchCache, FetchTimes, Fetched, Listed, ListedState, Listing, ListingCall, Operation,
 };
 use crate::ids::ConnectionId;
 use crate::limits::{LIST_FETCHES, LIST_FRESH, LIST_MARGIN, LIST_RETRY, LISTED_UNKNOWN, LISTS};
 use crate::money::Currency;
 use crate::records::{Name, is_named};
 use crate::store::{Store, StoreError};
+use crate::transaction::Kind;
 
 /// The lists that were fetched, by connection, configuration and span.
 pub(super) struct ProviderLists {
@@ -75,10 +75,10 @@ pub struct Unknown {
     pub first: Vec<Listed>,
 }
 
-/// Unknown transactions of one direction, state and currency.
+/// Unknown transactions of one kind, state and currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSum {
-    pub direction: Direction,
+    pub kind: Kind,
     pub state: ListedState,
     /// `None`: the provider names no plausible amount of them.
     pub currency: Option<Currency>,
@@ -253,12 +253,12 @@ fn sums(all: &[Listed]) -> Vec<UnknownSum> {
     for listed in all {
         let currency = listed.amount.map(|amount| amount.currency());
         let key = (
-            listed.direction,
+            listed.kind,
             listed.state,
             currency.map(|currency| currency.code()),
         );
         let sum = sums.entry(key).or_insert_with(|| UnknownSum {
-            direction: listed.direction,
+            kind: listed.kind,
             state: listed.state,
             currency,
             count: 0,
@@ -330,7 +330,7 @@ mod tests {
 
     fn listed(reference: Option<&str>, provider_id: Option<&str>) -> Listed {
         Listed {
-            direction: Direction::Payout,
+            kind: Kind::Payout,
             reference: reference.map(str::to_owned),
             provider_id: provider_id.map(str::to_owned),
             amount: Some(amount(2_500, "USD")),
@@ -382,32 +382,32 @@ mod tests {
 
     #[test]
     fn unknown_transactions_are_summed_and_those_that_moved_money_are_shown_first() {
-        let one = |direction, state, amount, seconds| Listed {
-            direction,
+        let one = |kind, state, amount, seconds| Listed {
+            kind,
             state,
             amount,
             created_at: START.plus(Duration::from_secs(seconds)),
             ..listed(Some("r"), None)
         };
         use ListedState::{Failed, Pending, Succeeded};
-        let (collect, payout) = (Direction::Collect, Direction::Payout);
+        let (payment, payout) = (Kind::Payment, Kind::Payout);
         let usd = |minor| Some(amount(minor, "USD"));
         let mut all = vec![
-            one(collect, Failed, usd(100), 0),
+            one(payment, Failed, usd(100), 0),
             one(payout, Pending, usd(200), 1),
             one(payout, Succeeded, None, 2),
             one(payout, Succeeded, Some(amount(500, "XOF")), 3),
             one(payout, Succeeded, usd(300), 4),
             one(payout, Succeeded, usd(50), 5),
         ];
-        all.extend((0..LISTED_UNKNOWN).map(|_| one(collect, Failed, usd(1), 9)));
+        all.extend((0..LISTED_UNKNOWN).map(|_| one(payment, Failed, usd(1), 9)));
         let unknown = Unknown::of(all);
         let sums = unknown.sums.iter().map(|sum| {
             let currency = sum.currency.map(|currency| currency.code());
-            (sum.direction, sum.state, currency, sum.count, sum.minor)
+            (sum.kind, sum.state, currency, sum.count, sum.minor)
         });
         let expected = [
-            (collect, Failed, Some("USD"), 101, Some(200)),
+            (payment, Failed, Some("USD"), 101, Some(200)),
             (payout, Succeeded, None, 1, Some(0)),
             (payout, Succeeded, Some("USD"), 2, Some(350)),
             (payout, Succeeded, Some("XOF"), 1, Some(500)),

@@ -6,7 +6,6 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::availability::direction;
 use super::{Engine, EngineError};
 use crate::access::Connection;
 use crate::clock::Timestamp;
@@ -18,7 +17,7 @@ use crate::limits::LOST_ATTEMPTS;
 use crate::records;
 use crate::store::StoreError;
 use crate::transaction::{
-    Attempt, AttemptState, Candidate, Command, Kind, Permit, State, Transaction, Unasked,
+    Attempt, AttemptState, Candidate, Command, Details, Kind, Permit, State, Transaction, Unasked,
     next_candidates,
 };
 
@@ -77,7 +76,10 @@ impl Engine {
             return false;
         };
         let made_at = i64::try_from(id.ulid().timestamp_ms()).unwrap_or(0);
-        matches!(id, TransactionId::Payout(_)) && made_at > held.since.as_millis()
+        match Kind::of(id) {
+            Kind::Payment => false,
+            Kind::Payout => made_at > held.since.as_millis(),
+        }
     }
 
     /// The connections that may have an unknown attempt of the transaction and were not asked yet.
@@ -110,7 +112,7 @@ impl Engine {
             return self.unknown_without_gateway(tx, connection);
         };
         let method = method_at(tx, &version)?;
-        let offer = self.offer(connection, Kind::of(tx.id), &method, None);
+        let offer = self.offer(connection, tx.kind(), &method, None);
         let candidate = Candidate {
             gateway_hash: version.sha256.clone(),
             ..offer.candidate
@@ -125,17 +127,17 @@ impl Engine {
         tx: &Transaction,
         connection: &Connection,
     ) -> Option<Unasked> {
-        let kind = Kind::of(tx.id);
+        let kind = tx.kind();
         let allowed = |code: &&String| {
             let methods = connection.methods.as_ref();
             methods.is_none_or(|methods| methods.contains(code))
         };
-        let wanted = match (tx.payout(), tx.payment()) {
-            (Some(payout), _) => Some(&payout.method).filter(allowed).cloned(),
-            (None, Some(payment)) if !payment.methods.is_empty() => {
+        let wanted = match &tx.details {
+            Details::Payout(payout) => Some(&payout.method).filter(allowed).cloned(),
+            Details::Payment(payment) if !payment.methods.is_empty() => {
                 payment.methods.iter().find(allowed).cloned()
             }
-            _ => {
+            Details::Payment(_) => {
                 let first = connection
                     .methods
                     .as_ref()
@@ -182,7 +184,7 @@ impl Engine {
     fn unknown_in_sandbox(&self, tx: &Transaction) -> Option<Unasked> {
         let version = self.gateways().current(&self.settings().sandbox_gateway)?;
         let method = method_at(tx, &version)?;
-        let offer = self.sandbox_offer(tx.app, Kind::of(tx.id), &method)?;
+        let offer = self.sandbox_offer(tx.app, tx.kind(), &method)?;
         Some(unknown(tx, offer.candidate, method, &version))
     }
 
@@ -212,7 +214,11 @@ impl Engine {
                 Ok(None) | Err(EngineError::Damaged(_)) => continue,
                 Err(error) => return Err(error),
             };
-            if !tx.is_payment() || self.permit(&tx).unasked.is_empty() {
+            let is_unasked = match tx.kind() {
+                Kind::Payment => !self.permit(&tx).unasked.is_empty(),
+                Kind::Payout => false,
+            };
+            if !is_unasked {
                 continue;
             }
             open += 1;
@@ -257,11 +263,12 @@ fn unknown(tx: &Transaction, candidate: Candidate, method: String, version: &Ver
 
 /// A method of the transaction that a gateway serves, in its currency if there is one.
 fn method_at(tx: &Transaction, version: &Version) -> Option<String> {
-    let Some(payment) = tx.payment() else {
-        let method = &tx.payout()?.method;
-        return version
-            .serves(direction(Kind::Payout), method)
-            .then(|| method.clone());
+    let payment = match &tx.details {
+        Details::Payment(payment) => payment,
+        Details::Payout(payout) => {
+            let is_served = version.serves(Direction::Payout, &payout.method);
+            return is_served.then(|| payout.method.clone());
+        }
     };
     let offered = |code: &String| payment.methods.is_empty() || payment.methods.contains(code);
     let rows = version.manifest.methods.iter();

@@ -37,7 +37,7 @@ impl Plan {
             _ => return None,
         };
         (!route.counted.is_empty()).then(|| Self {
-            kind: Kind::of(tx.id),
+            kind: tx.kind(),
             method: method.clone(),
             counted: route.counted.clone(),
         })
@@ -64,7 +64,7 @@ impl Engine {
         let Some(attempt) = tx.current_attempt() else {
             return Vec::new();
         };
-        let kind = Kind::of(tx.id);
+        let kind = tx.kind();
         let country = attempt
             .country
             .as_deref()
@@ -93,7 +93,7 @@ impl Engine {
         country: Option<&str>,
         purpose: Purpose,
     ) -> Route {
-        let kind = Kind::of(tx.id);
+        let kind = tx.kind();
         let asked = Asked {
             kind,
             method,
@@ -110,9 +110,12 @@ impl Engine {
             asked.country,
             asked.amount,
         );
-        for offer in offers.iter_mut().filter(|_| kind == Kind::Payout) {
-            let can_serve = offer.standing == Standing::CanServe;
-            if can_serve && self.keeps_payout_from(tx, &offer.candidate) {
+        for offer in &mut offers {
+            let may_be_kept = match kind {
+                Kind::Payment => false,
+                Kind::Payout => offer.standing == Standing::CanServe,
+            };
+            if may_be_kept && self.keeps_payout_from(tx, &offer.candidate) {
                 offer.standing = Standing::VersionDied;
             }
         }
@@ -152,10 +155,7 @@ impl Engine {
 
     /// The country of a method that has one: then nobody need say it.
     pub(super) fn only_country(&self, kind: Kind, method: &str) -> Option<&'static str> {
-        let method = match kind {
-            Kind::Payment => self.directory().payment_method(method)?,
-            Kind::Payout => self.directory().payout_method(method)?,
-        };
+        let method = self.directory().method(kind, method)?;
         match method.countries.as_slice() {
             [country] => Some(country.alpha2),
             _ => None,
@@ -193,7 +193,7 @@ impl Engine {
             return;
         }
         let connection = attempt.candidate.connection;
-        let key = key(connection, Kind::of(tx.id), &attempt.method);
+        let key = key(connection, tx.kind(), &attempt.method);
         let (verdict, began) = (Verdict::of(outcome, call), attempt.started_at);
         let now = self.clock().now();
         let turn = self

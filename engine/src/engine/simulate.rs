@@ -144,7 +144,7 @@ impl Engine {
         fees: &RuleSet,
         replayed: &mut Replayed,
     ) {
-        let kind = Kind::of(tx.id);
+        let kind = tx.kind();
         let Some(method) = tx.method() else {
             replayed.without_method += 1;
             return;

@@ -17,6 +17,7 @@ use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::limits::{LIST_PAGES, LIST_TIME, LIST_TRANSACTIONS};
 use crate::money::Amount;
+use crate::transaction::Kind;
 
 /// The transactions of one connection's provider that were created in a span of time.
 #[derive(Clone)]
@@ -34,7 +35,7 @@ pub struct ListingCall {
 /// A transaction that a provider lists. Its texts have no secrets and are cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    pub direction: Direction,
+    pub kind: Kind,
     pub reference: Option<String>,
     pub provider_id: Option<String>,
     /// `None`: the provider names no plausible amount.
@@ -59,12 +60,13 @@ impl Gateways {
         let redactor = Redactor::new(&call.gateway.manifest, &call.config);
         let mut listing = Listing::default();
         let deadline = Instant::now() + LIST_TIME;
-        for direction in [Direction::Collect, Direction::Payout] {
+        for kind in Kind::ALL {
+            let direction = Direction::from(kind);
             let mut methods = call.gateway.manifest.methods.iter();
             if !methods.any(|method| method.direction == direction) {
                 continue;
             }
-            let pages = self.pages(call, direction, &redactor, &mut listing);
+            let pages = self.pages(call, kind, &redactor, &mut listing);
             let ended = match tokio::time::timeout_at(deadline, pages).await {
                 Ok(ended) => ended,
                 Err(_) => Err(format!("it took longer than {} s", LIST_TIME.as_secs())),
@@ -79,16 +81,16 @@ impl Gateways {
         }
     }
 
-    /// Reads all pages of one direction. `Err`: the reason why some are missing.
+    /// Reads all pages of one kind. `Err`: the reason why some are missing.
     async fn pages(
         &self,
         call: &ListingCall,
-        direction: Direction,
+        kind: Kind,
         redactor: &Redactor,
         listing: &mut Listing,
     ) -> Result<(), String> {
         let mut ask = List {
-            direction,
+            direction: kind.into(),
             from: call.from.to_string(),
             until: call.until.to_string(),
             cursor: None,
@@ -97,7 +99,7 @@ impl Gateways {
         for _ in 0..LIST_PAGES {
             let page = self.page(call, &ask, redactor.clone()).await?;
             let transactions = page.transactions.into_iter();
-            let read = transactions.map(|listed| read(listed, direction, redactor));
+            let read = transactions.map(|listed| read(listed, kind, redactor));
             listing.transactions.extend(read);
             listing.pages += 1;
             ask.cursor = page.next;
@@ -153,20 +155,20 @@ impl Listing {
 }
 
 impl Listed {
-    fn key(&self) -> (Timestamp, Direction, Option<&str>, Option<&str>) {
+    fn key(&self) -> (Timestamp, Kind, Option<&str>, Option<&str>) {
         let (reference, id) = (self.reference.as_deref(), self.provider_id.as_deref());
-        (self.created_at, self.direction, reference, id)
+        (self.created_at, self.kind, reference, id)
     }
 }
 
 /// Reads a transaction of a checked page.
-fn read(listed: ListedTransaction, direction: Direction, redactor: &Redactor) -> Listed {
+fn read(listed: ListedTransaction, kind: Kind, redactor: &Redactor) -> Listed {
     let id = |text: Option<String>| {
         let text = text.filter(|text| !text.trim().is_empty());
         text.map(|text| redactor.id(&text))
     };
     Listed {
-        direction,
+        kind,
         reference: id(listed.reference),
         provider_id: id(listed.provider_id),
         amount: listed.amount.as_ref().and_then(amounts::not_negative),

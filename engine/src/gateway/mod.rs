@@ -18,6 +18,7 @@ mod ask;
 mod cache;
 mod callback;
 mod counter;
+mod direction;
 mod drive;
 mod egress;
 mod fetch_cache;

@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use switchyard_gateway::Direction;
 use switchyard_gateway::manifest::{Manifest, Method};
 
-use crate::directory::{Directory, MethodKind};
+use crate::directory::Directory;
+use crate::transaction::Kind;
 
 /// Reason for which no money can be routed to the first such method, if there is one.
 pub(super) fn misfit_of(manifest: &Manifest) -> Option<String> {
@@ -19,10 +20,11 @@ pub(super) fn misfit_of(manifest: &Manifest) -> Option<String> {
 
 /// Reason for which no money can be routed to this method, if that is so.
 pub fn misfit(method: &Method, directory: &Directory) -> Option<String> {
-    let (kind, noun) = match method.direction {
-        Direction::Collect => (MethodKind::Payment, "payment"),
-        Direction::Payout => (MethodKind::Payout, "payout"),
+    let kind = match method.direction {
+        Direction::Collect => Kind::Payment,
+        Direction::Payout => Kind::Payout,
     };
+    let noun = kind.as_str();
     let Method { code, currency, .. } = method;
     let Some(known) = directory.method(kind, code) else {
         return Some(format!(

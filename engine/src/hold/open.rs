@@ -1,6 +1,7 @@
 //! Snapshot of the transactions that were open when a hold began: sums by app and state, and the
 //! ids up to a limit, so that a report can show their progress.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,14 +12,14 @@ use crate::ids::{AppId, TransactionId};
 use crate::money::Currency;
 use crate::records::{self, RecordError, Timers};
 use crate::store::{Store, StoreError, Table};
-use crate::transaction::{State, Transaction};
+use crate::transaction::{Kind, State, Transaction};
 
 /// Open transactions of an app in one state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Open {
     pub app: AppId,
     pub environment: Environment,
-    pub is_payment: bool,
+    pub kind: Kind,
     /// State when the hold began.
     pub state: String,
     pub currency: Currency,
@@ -59,8 +60,11 @@ pub(super) async fn each_unsent_payout(
 ) -> Result<(), RecordError> {
     each_open(store, |tx| {
         // An open case about money keeps it back after the release, too.
-        let is_unsent = tx.state == State::AwaitingDispatch && !tx.is_held();
-        if is_unsent && !tx.is_payment() && held.is_held(tx.app) {
+        let is_unsent = match tx.kind() {
+            Kind::Payment => false,
+            Kind::Payout => tx.state == State::AwaitingDispatch && !tx.is_held(),
+        };
+        if is_unsent && held.is_held(tx.app) {
             visit(tx);
         }
     })
@@ -86,17 +90,32 @@ async fn each_open(store: &Store, mut visit: impl FnMut(&Transaction)) -> Result
 
 /// Sums of transactions, by app, environment, kind, state and currency.
 #[derive(Default)]
-pub(crate) struct Sums(BTreeMap<(AppId, Environment, bool, &'static str, &'static str), Open>);
+pub(crate) struct Sums(BTreeMap<SumKey, Open>);
+
+/// Place of a sum in the report. Payouts come before payments.
+type SumKey = (
+    AppId,
+    Environment,
+    Reverse<Kind>,
+    &'static str,
+    &'static str,
+);
 
 impl Sums {
     pub(crate) fn add(&mut self, tx: &Transaction) {
-        let (currency, is_payment) = (tx.amount.currency(), tx.is_payment());
+        let (currency, kind) = (tx.amount.currency(), tx.kind());
         let state = tx.state.name();
-        let key = (tx.app, tx.environment, is_payment, state, currency.code());
+        let key = (
+            tx.app,
+            tx.environment,
+            Reverse(kind),
+            state,
+            currency.code(),
+        );
         let sum = self.0.entry(key).or_insert_with(|| Open {
             app: tx.app,
             environment: tx.environment,
-            is_payment,
+            kind,
             state: state.to_owned(),
             currency,
             count: 0,

@@ -13,11 +13,12 @@ use super::queued_mail::{self, QueuedMail, SentMail};
 use super::render;
 use super::streak::Line;
 use crate::clock::Timestamp;
-use crate::directory::{Directory, MethodKind};
+use crate::directory::Directory;
 use crate::limits;
 use crate::planted::{Fault, is_planted};
 use crate::queue::{Backlog, Found, QueueHandle, QueueWork, each_row, sooner};
 use crate::store::{Batch, CommitError, Direction, StoreError, Table};
+use crate::transaction::Kind;
 
 /// Message to the mail dispatcher.
 pub enum Message {
@@ -183,16 +184,12 @@ async fn measure(shared: Arc<Shared>) {
 /// Replaces the method's code by its name: for a payment the name on its pages, for a payout, which
 /// has no pages, the name with its country.
 fn with_names(letter: &QueuedMail, directory: &Directory) -> QueuedMail {
-    let kind = if letter.is_payment() {
-        MethodKind::Payment
-    } else {
-        MethodKind::Payout
-    };
+    let kind = letter.kind();
     let name = |code: &String| {
         let known = directory.method(kind, code)?;
         Some(match kind {
-            MethodKind::Payment => known.name_in(letter.language).to_owned(),
-            MethodKind::Payout => known.name_with_country(letter.language),
+            Kind::Payment => known.name_in(letter.language).to_owned(),
+            Kind::Payout => known.name_with_country(letter.language),
         })
     };
     let method = letter.method.as_ref();

@@ -48,7 +48,7 @@ use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
 use crate::runtime::InFlightTasks;
 use crate::secret::Secret;
 use crate::store::{Batch, Direction, Store, StoreError, Table};
-use crate::transaction::{MailTo, Transaction};
+use crate::transaction::{Kind, MailTo, Transaction};
 
 /// Operator settings for mails.
 #[derive(Clone, Debug, Default)]
@@ -182,7 +182,10 @@ impl Mails {
             return false;
         };
         let is_about_an_end = matches!(to, MailTo::Merchant);
-        let is_unattempted = is_about_an_end && tx.is_payment() && tx.attempts.is_empty();
+        let is_unattempted = match tx.kind() {
+            Kind::Payment => is_about_an_end && tx.attempts.is_empty(),
+            Kind::Payout => false,
+        };
         !is_unattempted || shared.unattempted.admits(tx.app, now)
     }
 

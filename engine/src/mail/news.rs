@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::transaction::{CaseReason, Received, State, TakenBack, Transaction};
+use crate::transaction::{CaseReason, Kind, Received, State, TakenBack, Transaction};
 
 /// Report to the customer about their money, beside the mail to the merchant about the same case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,10 @@ impl MoneyNews {
     /// customer's money, no amount is known, or the mail about a success at the same time has the
     /// amount.
     pub(super) fn of(tx: &Transaction, reason: CaseReason, now: Timestamp) -> Option<Self> {
-        let received = tx.received().filter(|_| tx.is_payment())?;
+        let received = match tx.kind() {
+            Kind::Payment => tx.received()?,
+            Kind::Payout => return None,
+        };
         let is_over = matches!(tx.state, State::Failed(_) | State::Cancelled);
         let has_succeeded = tx.state == State::Succeeded;
         let is_named = has_succeeded && tx.success_at == Some(now);

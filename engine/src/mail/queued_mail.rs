@@ -17,7 +17,7 @@ use crate::environment::Environment;
 use crate::ids::{AppId, Ids, MailId, TransactionId};
 use crate::language::Language;
 use crate::store::{Batch, Table};
-use crate::transaction::{CaseReason, MailTo, State, Status, TakenBack, Transaction};
+use crate::transaction::{CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction};
 
 /// Content and recipient of a mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -316,8 +316,8 @@ impl QueuedMail {
         serde_json::from_slice(value)
     }
 
-    pub fn is_payment(&self) -> bool {
-        matches!(self.transaction, TransactionId::Payment(_))
+    pub const fn kind(&self) -> Kind {
+        Kind::of(self.transaction)
     }
 }
 

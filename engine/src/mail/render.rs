@@ -11,9 +11,8 @@ use super::news::MoneyNews;
 use super::queued_mail::{Difference, Money, QueuedMail, Recipient};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
-use crate::ids::TransactionId;
 use crate::language::Language;
-use crate::transaction::{CaseReason, Status, TakenBack};
+use crate::transaction::{CaseReason, Kind, Status, TakenBack};
 
 /// Error while rendering a mail.
 #[derive(Debug, thiserror::Error)]
@@ -206,7 +205,7 @@ impl QueuedMail {
             Some(_) => "case",
             None => self.status.as_str(),
         };
-        let subject = format!("{to}-{}-{about}", self.kind());
+        let subject = format!("{to}-{}-{about}", self.kind().as_str());
         let text = format!("{subject}-text");
         (subject, text)
     }
@@ -216,13 +215,6 @@ impl QueuedMail {
         match (&self.money, self.news) {
             (Money::Received { amount, .. }, Some(_)) => amount,
             _ => &self.amount,
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self.transaction {
-            TransactionId::Payment(_) => "payment",
-            TransactionId::Payout(_) => "payout",
         }
     }
 
@@ -238,7 +230,7 @@ impl QueuedMail {
                 None => happened,
             };
         }
-        let kind = self.kind();
+        let kind = self.kind().as_str();
         if self.status == Status::Success && self.case.is_none() {
             return match self.attention {
                 Some(_) => format!("{happened} {}", self.say(&format!("attention-{kind}"))),
@@ -278,7 +270,7 @@ impl QueuedMail {
             ("asked", asked),
             ("app", &self.app_name),
             ("name", &self.customer_name),
-            ("kind", self.kind()),
+            ("kind", self.kind().as_str()),
             (
                 "difference",
                 self.difference.map_or("unreadable", Difference::word),
@@ -370,7 +362,10 @@ impl QueuedMail {
 
     /// URL of the receipt page of a successful payment.
     fn receipt(&self, public_url: &str) -> Option<String> {
-        let has_one = self.is_payment() && self.status == Status::Success && self.case.is_none();
+        let has_one = match self.kind() {
+            Kind::Payment => self.status == Status::Success && self.case.is_none(),
+            Kind::Payout => false,
+        };
         let (id, language) = (self.transaction, self.language.code());
         has_one.then(|| format!("{public_url}/checkout/{id}/receipt?lang={language}"))
     }

@@ -16,7 +16,7 @@ use crate::gateway::{Call, CallEnd, Journal, Operation, Version};
 use crate::ids::AttemptId;
 use crate::planted::{Fault, is_planted};
 use crate::secret::Secret;
-use crate::transaction::{Action, Attempt, Command, Outcome, Transaction};
+use crate::transaction::{Action, Attempt, Command, Kind, Outcome, Transaction};
 
 /// Retry interval for an outcome that could not be stored.
 const STORE_RETRY: Duration = Duration::from_secs(1);
@@ -48,10 +48,9 @@ pub(super) fn begin(
     mut away: Option<SubmissionGuard>,
     mut code: Option<Secret<String>>,
 ) {
-    let submission = if step.after.is_payment() {
-        Operation::Collect
-    } else {
-        Operation::Payout
+    let submission = match step.after.kind() {
+        Kind::Payment => Operation::Collect,
+        Kind::Payout => Operation::Payout,
     };
     for action in &step.actions {
         let (attempt, operation) = match *action {

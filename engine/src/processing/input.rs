@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::gateway::manifest::CallbackPer;
-use crate::gateway::{Gateways, Operation};
+use crate::gateway::{Direction, Gateways, Operation};
 use crate::money::Amount;
 use crate::secret::Secret;
-use crate::transaction::{Attempt, Transaction};
+use crate::transaction::{Attempt, Kind, Transaction};
 
 /// The `input` of an operation. `code`: what the payer typed, for the operation that passes it on.
 pub(super) fn build(
@@ -40,14 +40,16 @@ pub(super) fn build(
         "callback_url": callback_url(gateways, public_url, attempt),
     });
     let fields = json!(attempt.fields);
-    if tx.is_payment() {
-        input["fields"] = fields;
-        input["return_url"] = json!(format!("{public_url}/checkout/{}", tx.id));
-    } else {
-        input["recipient"] = fields;
+    match tx.kind() {
+        Kind::Payment => {
+            let page = format!("{public_url}/checkout/{}", tx.id);
+            input["fields"] = fields;
+            input["return_url"] = json!(page);
+        }
+        Kind::Payout => input["recipient"] = fields,
     }
     if operation == Operation::Query {
-        input["direction"] = json!(if tx.is_payment() { "collect" } else { "payout" });
+        input["direction"] = json!(Direction::from(tx.kind()));
     }
     if let Some(code) = code {
         input["input"] = json!({ "code": code.expose() });

@@ -7,11 +7,11 @@ use crate::clock::Clock;
 use crate::engine::{EngineError, NewPayment, NewPayout};
 use crate::gateway::{Gateways, exchanges};
 use crate::hold::Reasons;
-use crate::records::{self, Kind, ListQuery};
+use crate::records::{self, ListQuery};
 use crate::store::{Batch, Direction, Store, Table};
 use crate::testing::{Bench, Wanted, amount, customer};
 use crate::transaction::tests::fixtures::{World, confirm};
-use crate::transaction::{Customer, Refusal, State, Status, Transaction};
+use crate::transaction::{Customer, Kind, Refusal, State, Status, Transaction};
 
 fn payment() -> NewPayment {
     NewPayment {

@@ -2,13 +2,11 @@
 
 use ulid::Ulid;
 
-use super::list::Kind;
 use crate::clock::Timestamp;
 use crate::environment::Environment;
-use crate::ids::{AppId, CaseId, ConnectionId, CustomerId, PaymentId, PayoutId, TransactionId};
+use crate::ids::{AppId, CaseId, ConnectionId, CustomerId, TransactionId};
+use crate::transaction::Kind;
 
-const PAYMENT: u8 = b'p';
-const PAYOUT: u8 = b'o';
 /// First byte of the list index in the index table.
 const LIST: u8 = b'l';
 /// First byte of the customers' e-mail index in the index table.
@@ -26,10 +24,7 @@ pub(super) const TRANSACTION_BYTES: usize = 17;
 /// `<kind><ulid>`.
 pub(super) fn transaction(id: TransactionId) -> [u8; TRANSACTION_BYTES] {
     let mut key = [0; TRANSACTION_BYTES];
-    key[0] = match id {
-        TransactionId::Payment(_) => PAYMENT,
-        TransactionId::Payout(_) => PAYOUT,
-    };
+    key[0] = kind_byte(Kind::of(id));
     key[1..].copy_from_slice(&id.ulid().to_bytes());
     key
 }
@@ -37,11 +32,8 @@ pub(super) fn transaction(id: TransactionId) -> [u8; TRANSACTION_BYTES] {
 pub(super) fn read_transaction(key: &[u8]) -> Option<TransactionId> {
     let (kind, ulid) = key.split_first()?;
     let ulid = Ulid::from_bytes(ulid.try_into().ok()?);
-    match *kind {
-        PAYMENT => Some(TransactionId::Payment(PaymentId::new(ulid))),
-        PAYOUT => Some(TransactionId::Payout(PayoutId::new(ulid))),
-        _ => None,
-    }
+    let kind = Kind::ALL.into_iter().find(|one| kind_byte(*one) == *kind)?;
+    Some(super::list::id(kind, ulid))
 }
 
 /// `<transaction><version>`: a transaction's events lie together, in order.
@@ -186,8 +178,8 @@ pub(super) fn name(connection: ConnectionId, kind: u8, text: &str) -> Vec<u8> {
 
 const fn kind_byte(kind: Kind) -> u8 {
     match kind {
-        Kind::Payment => PAYMENT,
-        Kind::Payout => PAYOUT,
+        Kind::Payment => b'p',
+        Kind::Payout => b'o',
     }
 }
 

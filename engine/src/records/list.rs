@@ -10,8 +10,7 @@ use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, PaymentId, PayoutId, TransactionId};
 use crate::store::{Direction, KeyValues, Store, Table};
-pub use crate::transaction::Kind;
-use crate::transaction::{Status, Transaction};
+use crate::transaction::{Kind, Status, Transaction};
 
 /// Lines of the list that are read at once. Between two reads other work gets its turn.
 const CHUNK: usize = if cfg!(test) { 20 } else { 2_000 };

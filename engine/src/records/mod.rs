@@ -18,7 +18,7 @@ mod transactions;
 
 pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
 pub use customers::{NewCustomer, Registered, register};
-pub use list::{Kind, ListQuery, Listing, begun_since, list};
+pub use list::{ListQuery, Listing, begun_since, list};
 pub(crate) use names::new_names;
 pub use names::{Name, attempt_named, attempts_with_id, is_named, provider_ids};
 pub use purge::purge_sandbox;

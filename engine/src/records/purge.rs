@@ -2,12 +2,12 @@
 //! with an app and the word sandbox.
 
 use super::customers::Stored;
-use super::list::{self, Kind};
-use super::{RecordError, cases, counts, keys, names, transactions};
+use super::{RecordError, cases, counts, keys, list, names, transactions};
 use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
 use crate::store::{Batch, CommitError, Direction, Store, Table};
+use crate::transaction::Kind;
 
 /// Transactions or customers looked at in one go.
 const CHUNK: usize = 200;
@@ -21,7 +21,7 @@ pub async fn purge_sandbox(
     before: Timestamp,
 ) -> Result<u64, RecordError> {
     let mut gone = 0;
-    for kind in [Kind::Payment, Kind::Payout] {
+    for kind in Kind::ALL {
         gone += purge_transactions(store, app, kind, before).await?;
     }
     Ok(gone + purge_customers(store, app, before).await?)

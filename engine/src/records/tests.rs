@@ -15,7 +15,7 @@ use crate::store::{
     Table,
 };
 use crate::transaction::tests::fixtures::World;
-use crate::transaction::{State, Status, Transaction};
+use crate::transaction::{Kind, State, Status, Transaction};
 
 /// Where all spans begin: a multiple of the longest.
 const EPOCH: u64 = 640 * 2_592_000_000;

@@ -2,6 +2,7 @@
 //! [`Transaction::wake_at`].
 
 use super::event::{Event, EventName};
+use super::kind::Kind;
 use super::model::{Case, CaseReason, Transaction};
 use crate::ids::AttemptId;
 
@@ -40,10 +41,9 @@ pub enum MailTo {
 
 /// What `event` asks for, on the transaction as it is after the event.
 pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
-    let payment = tx.is_payment();
+    let kind = tx.kind();
     match event {
-        Event::Initiated if payment => vec![Action::Announce(EventName::PaymentInitiated)],
-        Event::Initiated => vec![Action::Announce(EventName::PayoutInitiated)],
+        Event::Initiated => vec![Action::Announce(EventName::initiated(kind))],
         // It may have been submitted already: only its query, an event of its own, leaves.
         Event::AttemptStarted { attempt } if attempt.presumed => Vec::new(),
         Event::AttemptStarted { attempt } => vec![Action::Submit {
@@ -58,24 +58,17 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
             ..
         } => vec![Action::CallOff { attempt: *attempt }],
         Event::Succeeded => {
-            let name = if payment {
-                EventName::PaymentSuccess
-            } else {
-                EventName::PayoutSuccess
-            };
+            let name = EventName::success(kind);
             let mut actions = vec![Action::Announce(name), Action::Mail(MailTo::Merchant)];
-            // In sandbox the merchant gets it, as a preview (decisions 7).
-            if payment {
-                actions.push(Action::Mail(MailTo::Customer));
+            match kind {
+                // In sandbox the merchant gets it, as a preview (decisions 7).
+                Kind::Payment => actions.push(Action::Mail(MailTo::Customer)),
+                Kind::Payout => {}
             }
             actions
         }
         Event::Failed { .. } => {
-            let name = if payment {
-                EventName::PaymentFailed
-            } else {
-                EventName::PayoutFailed
-            };
+            let name = EventName::failed(kind);
             vec![Action::Announce(name), Action::Mail(MailTo::Merchant)]
         }
         Event::Cancelled { .. } => vec![

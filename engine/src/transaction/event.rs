@@ -6,6 +6,7 @@ use super::attempt::{AfterCallOff, Attempt};
 use super::charges::MoneyReport;
 use super::command::CancelledBy;
 use super::decision::Skipped;
+use super::kind::Kind;
 use super::model::{Case, ClientContext, Customer};
 use super::operator::{Closed, Operator, OperatorAct, Settled};
 use super::outcome::{Decline, PayerAction};
@@ -184,6 +185,27 @@ impl EventName {
         Self::PayoutSuccess,
         Self::PayoutFailed,
     ];
+
+    pub const fn initiated(kind: Kind) -> Self {
+        match kind {
+            Kind::Payment => Self::PaymentInitiated,
+            Kind::Payout => Self::PayoutInitiated,
+        }
+    }
+
+    pub const fn success(kind: Kind) -> Self {
+        match kind {
+            Kind::Payment => Self::PaymentSuccess,
+            Kind::Payout => Self::PayoutSuccess,
+        }
+    }
+
+    pub const fn failed(kind: Kind) -> Self {
+        match kind {
+            Kind::Payment => Self::PaymentFailed,
+            Kind::Payout => Self::PayoutFailed,
+        }
+    }
 
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -53,9 +53,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             tx.state = State::AwaitingGateway;
             change(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
         }
-        // A payer tries again when they want to; a payout as soon as a gateway can take it.
-        Event::AttemptAllowed if tx.is_payment() => tx.state = State::AwaitingCustomer,
-        Event::AttemptAllowed => tx.state = State::AwaitingDispatch,
+        Event::AttemptAllowed => tx.state = State::before_an_attempt(tx.kind()),
         Event::Processed => tx.processed_at = Some(now),
         Event::CaseOpened { case } => tx.cases.push(case.clone()),
         Event::AttemptPending { attempt, .. } => {

@@ -27,10 +27,7 @@ pub struct NewTransaction {
 
 /// The transaction at its first version, and the event that made it.
 pub fn initiate(new: NewTransaction, now: Timestamp) -> (Transaction, Event) {
-    let state = match new.details {
-        Details::Payment(_) => State::AwaitingCustomer,
-        Details::Payout(_) => State::AwaitingDispatch,
-    };
+    let state = State::before_an_attempt(new.details.kind());
     let unborn = Transaction {
         id: new.id,
         version: 0,

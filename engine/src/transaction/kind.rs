@@ -13,6 +13,8 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub const ALL: [Self; 2] = [Self::Payment, Self::Payout];
+
     pub const fn of(id: TransactionId) -> Self {
         match id {
             TransactionId::Payment(_) => Self::Payment,

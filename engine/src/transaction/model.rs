@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::attempt::{Attempt, AttemptState};
+use super::kind::Kind;
 use super::operator::Closed;
 use super::outcome::PayerAction;
 use super::schedule;
@@ -240,7 +241,20 @@ impl CaseReason {
     }
 }
 
+impl Details {
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Payment(_) => Kind::Payment,
+            Self::Payout(_) => Kind::Payout,
+        }
+    }
+}
+
 impl Transaction {
+    pub const fn kind(&self) -> Kind {
+        self.details.kind()
+    }
+
     pub fn status(&self) -> Status {
         match &self.state {
             State::AwaitingCustomer | State::AwaitingDispatch
@@ -258,10 +272,6 @@ impl Transaction {
             State::Failed(_) => Status::Failed,
             State::Cancelled => Status::Cancelled,
         }
-    }
-
-    pub fn is_payment(&self) -> bool {
-        matches!(self.details, Details::Payment(_))
     }
 
     pub fn payment(&self) -> Option<&PaymentDetails> {

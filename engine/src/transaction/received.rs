@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{Attempt, AttemptState};
+use super::kind::Kind;
 use super::model::{Case, CaseReason, Transaction};
 use super::operator::Settled;
 use super::outcome::PayerAction;
@@ -136,8 +137,11 @@ impl Transaction {
     /// Whether the open attempt can be called off: at its provider, or by waiting for its own end.
     /// An attempt that was paid, or paid in part, cannot.
     pub fn can_call_off(&self) -> bool {
-        let open = matches!(self.state, State::AwaitingProvider | State::InDoubt);
-        let attempt = self.current_attempt().filter(|_| open && self.is_payment());
+        let open = match self.kind() {
+            Kind::Payment => matches!(self.state, State::AwaitingProvider | State::InDoubt),
+            Kind::Payout => false,
+        };
+        let attempt = self.current_attempt().filter(|_| open);
         attempt.is_some_and(|attempt| {
             let can_end = attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some();
             let is_paid = attempt.payer_action == Some(PayerAction::Wait);

@@ -11,6 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::kind::Kind;
 use super::outcome::DeclineReason;
 
 /// Where a transaction stands.
@@ -43,6 +44,15 @@ pub struct Failure {
 }
 
 impl State {
+    /// The state in which a transaction waits for its first attempt, or for another one.
+    pub const fn before_an_attempt(kind: Kind) -> Self {
+        match kind {
+            // A payer tries again when they want to; a payout as soon as a gateway can take it.
+            Kind::Payment => Self::AwaitingCustomer,
+            Kind::Payout => Self::AwaitingDispatch,
+        }
+    }
+
     pub const fn is_final(&self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed(_) | Self::Cancelled)
     }

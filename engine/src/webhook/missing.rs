@@ -15,9 +15,9 @@ use crate::clock::Timestamp;
 use crate::environment::Environment;
 use crate::ids::TransactionId;
 use crate::limits;
-use crate::records::{self, Kind};
+use crate::records;
 use crate::store::{Batch, CommitError, Table};
-use crate::transaction::{EventName, State, Transaction};
+use crate::transaction::{EventName, Kind, State, Transaction};
 
 /// Result of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,23 +158,14 @@ async fn again(shared: &Shared, row: &Row) -> Result<bool, ReplayError> {
 
 /// Events of a transaction that are sent to merchants, each with its time.
 fn announced(tx: &Transaction) -> Vec<(EventName, Timestamp)> {
-    let is_payment = tx.is_payment();
-    let pick = |payment, payout| if is_payment { payment } else { payout };
-    let began = pick(EventName::PaymentInitiated, EventName::PayoutInitiated);
+    let kind = tx.kind();
     let ended = match tx.state {
-        State::Succeeded => tx.success_at.map(|at| {
-            (
-                pick(EventName::PaymentSuccess, EventName::PayoutSuccess),
-                at,
-            )
-        }),
-        State::Failed(_) => tx
-            .failed_at
-            .map(|at| (pick(EventName::PaymentFailed, EventName::PayoutFailed), at)),
+        State::Succeeded => tx.success_at.map(|at| (EventName::success(kind), at)),
+        State::Failed(_) => tx.failed_at.map(|at| (EventName::failed(kind), at)),
         State::Cancelled => tx.cancelled_at.map(|at| (EventName::PaymentCancelled, at)),
         _ => None,
     };
-    std::iter::once((began, tx.created_at))
+    std::iter::once((EventName::initiated(kind), tx.created_at))
         .chain(ended)
         .collect()
 }
@@ -184,18 +175,14 @@ fn announced(tx: &Transaction) -> Vec<(EventName, Timestamp)> {
 fn as_it_was(tx: &Transaction, name: EventName) -> Transaction {
     let mut then = tx.clone();
     if super::payload::sequence(name) == 1 {
-        then.state = if tx.is_payment() {
-            State::AwaitingCustomer
-        } else {
-            State::AwaitingDispatch
-        };
+        then.state = State::before_an_attempt(tx.kind());
         then.attempts.clear();
     }
     then
 }
 
 fn part_of(tx: &Transaction) -> usize {
-    let part = (tx.environment, Kind::of(tx.id));
+    let part = (tx.environment, tx.kind());
     PARTS.iter().position(|other| *other == part).unwrap_or(0) // the list contains all four
 }
 

@@ -5,7 +5,7 @@ use crate::apply::Taken;
 use crate::base::{Sum, attempt_of};
 use crate::steps::{Ordered, Said, Step, What};
 use crate::transaction::{
-    Action, AttemptState, CaseReason, Command, Event, EventName, State, Transaction,
+    Action, AttemptState, CaseReason, Command, Event, EventName, Kind, State, Transaction,
 };
 use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
@@ -309,14 +309,15 @@ fn announces(before: &Transaction, taken: &Taken) -> bool {
         | Action::Mail(_) => None,
     });
     let mut names = names;
-    let payment = matches!(tx.details, crate::transaction::Details::Payment(_));
+    let (success, failed) = match tx.kind() {
+        Kind::Payment => (EventName::PaymentSuccess, EventName::PaymentFailed),
+        Kind::Payout => (EventName::PayoutSuccess, EventName::PayoutFailed),
+    };
     let ended = is_final(&tx.state) && !is_final(&before.state);
-    let expected = match (&tx.state, payment) {
-        (State::Succeeded, true) => Some(EventName::PaymentSuccess),
-        (State::Succeeded, false) => Some(EventName::PayoutSuccess),
-        (State::Failed(_), true) => Some(EventName::PaymentFailed),
-        (State::Failed(_), false) => Some(EventName::PayoutFailed),
-        (State::Cancelled, _) => Some(EventName::PaymentCancelled),
+    let expected = match &tx.state {
+        State::Succeeded => Some(success),
+        State::Failed(_) => Some(failed),
+        State::Cancelled => Some(EventName::PaymentCancelled),
         _ => None,
     };
     names.next() == expected.filter(|_| ended) && names.next().is_none()

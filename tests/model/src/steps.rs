@@ -154,17 +154,9 @@ pub fn steps(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
 
 fn people(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
     let tx = &world.tx;
-    let routes = u8::try_from(scope.connections).unwrap_or(u8::MAX);
-    if scope.kind == Kind::Payment {
-        if !tx.state.is_final() {
-            steps.extend((1..=routes).map(Step::Confirm));
-        }
-        steps.push(Step::Cancel);
-        steps.push(Step::GiveUp);
-        steps.push(Step::Process);
-        if scope.codes && tx.state == State::AwaitingProvider {
-            steps.push(Step::SubmitCode);
-        }
+    match scope.kind {
+        Kind::Payment => payer_and_shop(world, scope, steps),
+        Kind::Payout => {}
     }
     steps.push(Step::Verify);
     if !scope.operator {
@@ -196,6 +188,20 @@ fn people(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
         if case.closed.is_none() {
             steps.push(Step::Order(Ordered::CloseCase(number)));
         }
+    }
+}
+
+fn payer_and_shop(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
+    let state = &world.tx.state;
+    let routes = u8::try_from(scope.connections).unwrap_or(u8::MAX);
+    if !state.is_final() {
+        steps.extend((1..=routes).map(Step::Confirm));
+    }
+    steps.push(Step::Cancel);
+    steps.push(Step::GiveUp);
+    steps.push(Step::Process);
+    if scope.codes && *state == State::AwaitingProvider {
+        steps.push(Step::SubmitCode);
     }
 }
 

@@ -6,7 +6,13 @@ use crate::search::Bounds;
 use crate::transaction::Kind;
 use crate::world::{Lie, Scope};
 
-const KINDS: [Kind; 2] = [Kind::Payment, Kind::Payout];
+/// Whether a person pays, who types codes, sees pages and may cancel.
+const fn has_payer(kind: Kind) -> bool {
+    match kind {
+        Kind::Payment => true,
+        Kind::Payout => false,
+    }
+}
 
 const fn plain(kind: Kind, lie: Lie) -> Scope {
     Scope {
@@ -28,14 +34,14 @@ const fn plain(kind: Kind, lie: Lie) -> Scope {
 /// Two attempts: honest providers with all features, and every lie.
 pub fn short() -> Vec<Scope> {
     let mut scopes = Vec::new();
-    for kind in KINDS {
+    for kind in Kind::ALL {
         scopes.extend(Lie::ALL.map(|lie| match lie {
             Lie::Honest => everything(kind, 2),
             _ => Scope {
                 operator: lie != Lie::IdOfAnother,
                 deaths: u8::from(!lie.needs_ends()),
                 ends: lie.needs_ends(),
-                call_off: kind == Kind::Payment && lie == Lie::DeclinedThenPaid,
+                call_off: has_payer(kind) && lie == Lie::DeclinedThenPaid,
                 reduced: true,
                 ..plain(kind, lie)
             },
@@ -65,9 +71,9 @@ fn everything(kind: Kind, attempts: usize) -> Scope {
         connections: attempts,
         deaths: 2,
         operator: true,
-        codes: kind == Kind::Payment,
-        pages: kind == Kind::Payment,
-        call_off: kind == Kind::Payment,
+        codes: has_payer(kind),
+        pages: has_payer(kind),
+        call_off: has_payer(kind),
         ends: true,
         ages: true,
         reduced: true,
@@ -77,7 +83,7 @@ fn everything(kind: Kind, attempts: usize) -> Scope {
 
 /// Two attempts and few features, for comparing what is reached with and without reduction.
 pub fn small() -> Vec<Scope> {
-    let [payment, payout] = KINDS.map(|kind| plain(kind, Lie::Honest));
+    let [payment, payout] = Kind::ALL.map(|kind| plain(kind, Lie::Honest));
     vec![
         Scope {
             codes: true,
@@ -116,8 +122,8 @@ pub fn small() -> Vec<Scope> {
 /// Small scopes in which every command is asked in every transaction.
 pub fn asked() -> Vec<Scope> {
     let mut scopes = Vec::new();
-    for kind in KINDS {
-        let payment = kind == Kind::Payment;
+    for kind in Kind::ALL {
+        let payment = has_payer(kind);
         let one = Scope {
             attempts: 1,
             operator: true,
@@ -146,7 +152,7 @@ pub fn asked() -> Vec<Scope> {
 /// `attempts` attempts over as many connections: all features with honest providers, and every lie.
 pub fn long(attempts: usize) -> Vec<Scope> {
     let mut scopes = Vec::new();
-    for kind in KINDS {
+    for kind in Kind::ALL {
         scopes.extend(Lie::ALL.map(|lie| match lie {
             Lie::Honest => everything(kind, attempts),
             _ => Scope {

@@ -8,7 +8,7 @@ use switchyard_engine::engine::Engine;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{Overview, exchanges};
 use switchyard_engine::mail;
-use switchyard_engine::records::{Kind, ListQuery};
+use switchyard_engine::records::ListQuery;
 use switchyard_engine::simulation::{Disk, Fault};
 use switchyard_engine::store::{Direction, Table};
 use switchyard_engine::testing::START;
@@ -318,18 +318,15 @@ async fn totals(disk: &Disk, engine: &Engine) -> Vec<Total> {
     let mut totals = Vec::new();
     let lists: BTreeSet<_> = all
         .iter()
-        .map(|(_, tx)| (tx.app, tx.environment, tx.is_payment()))
+        .map(|(_, tx)| (tx.app, tx.environment, tx.kind()))
         .collect();
-    for (app, environment, is_payment) in lists {
+    for (app, environment, kind) in lists {
         let statuses = Status::ALL.into_iter().map(Some);
         for status in statuses.chain([None]) {
             let query = ListQuery {
                 app,
                 environment,
-                kind: match is_payment {
-                    true => Kind::Payment,
-                    false => Kind::Payout,
-                },
+                kind,
                 status,
                 from: None,
                 to: None,
@@ -338,7 +335,7 @@ async fn totals(disk: &Disk, engine: &Engine) -> Vec<Total> {
             };
             let listing = engine.list(&query).await;
             let stored = all.iter().filter(|(_, tx)| {
-                (tx.app, tx.environment, tx.is_payment()) == (app, environment, is_payment)
+                (tx.app, tx.environment, tx.kind()) == (app, environment, kind)
                     && status.is_none_or(|status| status == tx.status())
             });
             totals.push(Total {

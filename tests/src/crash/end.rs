@@ -5,8 +5,8 @@ use std::sync::PoisonError;
 
 use anyhow::Context;
 use switchyard_engine::environment::Environment;
-use switchyard_engine::records::{Kind, ListQuery};
-use switchyard_engine::transaction::AttemptState;
+use switchyard_engine::records::ListQuery;
+use switchyard_engine::transaction::{AttemptState, Kind};
 
 use super::life::Life;
 
@@ -77,7 +77,7 @@ pub(super) async fn see(life: &Life<'_>) -> anyhow::Result<End> {
         orders.insert(name.clone(), order);
     }
     let mut transactions = 0;
-    for kind in [Kind::Payment, Kind::Payout] {
+    for kind in Kind::ALL {
         let all = ListQuery {
             app: life.bench.caller().app.id,
             environment: Environment::Sandbox,

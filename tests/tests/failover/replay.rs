@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use switchyard_engine::engine::Replay;
 use switchyard_engine::environment::Environment;
-use switchyard_engine::records::Kind;
 use switchyard_engine::testing::START;
+use switchyard_engine::transaction::Kind;
 
 use crate::road::Road;
 

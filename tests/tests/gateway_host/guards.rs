@@ -9,10 +9,9 @@ use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{By, Call, Operation, State, Version};
-use switchyard_engine::records::Kind;
 use switchyard_engine::store::{Batch, CrashingKv, Death, Direction, MemoryDisk, Store, Table};
 use switchyard_engine::testing::{Bench as Started, START, Wanted};
-use switchyard_engine::transaction::{AttemptState, Outcome};
+use switchyard_engine::transaction::{AttemptState, Kind, Outcome};
 use switchyard_tests::{eventually, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, Try, collection};

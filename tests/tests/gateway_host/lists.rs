@@ -9,8 +9,9 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{By, Direction, ListedState, Listing, ListingCall};
+use switchyard_engine::gateway::{By, ListedState, Listing, ListingCall};
 use switchyard_engine::limits::{GATEWAY_TEXT_BYTES, LIST_PAGES, LIST_TRANSACTIONS};
+use switchyard_engine::transaction::Kind;
 use switchyard_tests::misbehaving_gateway;
 
 use crate::bench::{Bench, KEY, REFERENCE};
@@ -93,7 +94,7 @@ async fn all_pages_of_payments_and_payouts_are_read_and_each_transaction_is_ther
     let ids: Vec<_> = ids.filter_map(|it| it.provider_id.as_deref()).collect();
     assert_eq!(ids, ["1", "2", "3", "4", "5"]);
     let payout = listing.transactions.last().unwrap();
-    assert_eq!(payout.direction, Direction::Payout);
+    assert_eq!(payout.kind, Kind::Payout);
     assert_eq!(payout.reference.as_deref(), Some(REFERENCE));
     assert_eq!(payout.amount.map(|amount| amount.minor()), Some(2_500));
     assert_eq!(payout.state, ListedState::Succeeded);

@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::directory::MethodKind;
 use switchyard_engine::ids::{CaptureId, DisburseId};
 use switchyard_engine::money::Correction;
-use switchyard_engine::transaction::{Attempt, Case, CaseReason, State, Transaction};
+use switchyard_engine::transaction::{Attempt, Case, CaseReason, Kind, State, Transaction};
 use utoipa::ToSchema;
 
 use super::RenderContext;
@@ -98,7 +97,7 @@ impl<'a> Capture<'a> {
             amount: captured.to_json_number(),
             amount_formatted: captured.format(),
             currency: CurrencyObject::new(context, captured.currency()),
-            method: MethodVerified::new(context, MethodKind::Payment, &attempt.method),
+            method: MethodVerified::new(context, Kind::Payment, &attempt.method),
             gateway: GatewayVerified::new(context, attempt),
             context: ContextVerified::new(&tx.context),
         })
@@ -116,7 +115,7 @@ impl<'a> Disburse<'a> {
             failure_message: failure.message,
             failure_error_code: failure.code,
             failure_error_type: failure.kind,
-            method: MethodVerified::new(context, MethodKind::Payout, &attempt.method),
+            method: MethodVerified::new(context, Kind::Payout, &attempt.method),
             gateway: GatewayVerified::new(context, attempt),
         })
     }
@@ -140,10 +139,12 @@ impl<'a> Failure<'a> {
             let failed_at = tx.failed_at.unwrap_or_default();
             case.reason == CaseReason::MoneyAfterTheEnd && case.opened_at >= failed_at
         };
-        let message = match (tx.cases.iter().any(after_the_end), tx.is_payment()) {
+        let message = match (tx.cases.iter().any(after_the_end), tx.kind()) {
             (false, _) => &failure.message,
-            (true, true) => "Money was reported for this payment after it had failed.",
-            (true, false) => "Money was reported as sent for this payout after it had failed.",
+            (true, Kind::Payment) => "Money was reported for this payment after it had failed.",
+            (true, Kind::Payout) => {
+                "Money was reported as sent for this payout after it had failed."
+            }
         };
         Self {
             message: Some(message),

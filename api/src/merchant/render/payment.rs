@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::directory::MethodKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{CaseReason, Status, Transaction};
+use switchyard_engine::transaction::{CaseReason, Kind, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
@@ -197,12 +196,7 @@ impl<'a> PaymentRetrieved<'a> {
             app: AppRetrieved::new(context),
             customer: CustomerRetrieved::new(&tx.customer, tx.environment),
             method: attempt.map(|attempt| {
-                MethodRetrieved::new(
-                    context,
-                    MethodKind::Payment,
-                    &attempt.method,
-                    tx.environment,
-                )
+                MethodRetrieved::new(context, Kind::Payment, &attempt.method, tx.environment)
             }),
             gateway: attempt.map(|attempt| GatewayRetrieved::new(context, attempt, tx.environment)),
             metadata: &tx.metadata,

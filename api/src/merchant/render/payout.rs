@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::directory::MethodKind;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{CaseReason, Status, Transaction};
+use switchyard_engine::transaction::{CaseReason, Kind, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
@@ -194,7 +193,7 @@ impl<'a> PayoutRetrieved<'a> {
             customer: CustomerRetrieved::new(&tx.customer, environment),
             method: tx
                 .method()
-                .map(|code| MethodRetrieved::new(context, MethodKind::Payout, code, environment)),
+                .map(|code| MethodRetrieved::new(context, Kind::Payout, code, environment)),
             gateway: attempt.map(|attempt| GatewayRetrieved::new(context, attempt, environment)),
             metadata: &tx.metadata,
             disburse: Disburse::new(context, tx),

@@ -1,10 +1,10 @@
 //! The two sides of an attempt: the method that the customer used, and the gateway that served it.
 
 use serde::Serialize;
-use switchyard_engine::directory::{Method, MethodKind};
+use switchyard_engine::directory::Method;
 use switchyard_engine::environment::Environment;
 use switchyard_engine::ids::ConnectionId;
-use switchyard_engine::transaction::{Attempt, AttemptState};
+use switchyard_engine::transaction::{Attempt, AttemptState, Kind};
 use utoipa::ToSchema;
 
 use super::RenderContext;
@@ -59,7 +59,7 @@ pub struct GatewayRetrieved<'a> {
 }
 
 impl MethodVerified {
-    pub fn new(context: &RenderContext<'_>, kind: MethodKind, code: &str) -> Self {
+    pub fn new(context: &RenderContext<'_>, kind: Kind, code: &str) -> Self {
         Self {
             id: code.to_owned(),
             name: name(context, kind, code),
@@ -72,7 +72,7 @@ impl MethodVerified {
 impl MethodRetrieved {
     pub fn new(
         context: &RenderContext<'_>,
-        kind: MethodKind,
+        kind: Kind,
         code: &str,
         environment: Environment,
     ) -> Self {
@@ -132,7 +132,7 @@ const fn word(state: AttemptState) -> &'static str {
     }
 }
 
-fn name(context: &RenderContext<'_>, kind: MethodKind, code: &str) -> String {
+fn name(context: &RenderContext<'_>, kind: Kind, code: &str) -> String {
     let method = context.directory.method(kind, code);
     method.map_or_else(|| code.to_owned(), |method| method.name.clone())
 }

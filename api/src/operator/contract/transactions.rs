@@ -312,7 +312,7 @@ impl From<&transaction::Transaction> for Facts {
             .filter(|case| case.closed.is_none());
         Self {
             id: transaction.id,
-            kind: Kind::of(transaction.id),
+            kind: transaction.kind(),
             app: transaction.app,
             environment: transaction.environment,
             status: transaction.status(),

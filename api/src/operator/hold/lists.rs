@@ -1,8 +1,7 @@
 //! Lists of the providers for the lost span, in the report on the hold.
 
 use switchyard_engine::engine;
-use switchyard_engine::gateway::{Direction, Listed};
-use switchyard_engine::transaction::Kind;
+use switchyard_engine::gateway::Listed;
 
 use super::total;
 use crate::operator::contract::hold::{ListStatus, ProviderList, UnknownSum, UnknownTransaction};
@@ -39,7 +38,7 @@ const fn status(status: &engine::ListStatus) -> ListStatus {
 fn sum(sum: &engine::UnknownSum) -> UnknownSum {
     let amount = sum.currency.zip(sum.minor);
     UnknownSum {
-        kind: kind(sum.direction),
+        kind: sum.kind,
         state: sum.state,
         currency: sum.currency,
         count: sum.count,
@@ -49,19 +48,12 @@ fn sum(sum: &engine::UnknownSum) -> UnknownSum {
 
 fn transaction(listed: &Listed) -> UnknownTransaction {
     UnknownTransaction {
-        kind: kind(listed.direction),
+        kind: listed.kind,
         reference: listed.reference.clone(),
         provider_id: listed.provider_id.clone(),
         amount: listed.amount.map(|amount| amount.format()),
         currency: listed.amount.map(|amount| amount.currency()),
         created_at: listed.created_at.into(),
         state: listed.state,
-    }
-}
-
-const fn kind(direction: Direction) -> Kind {
-    match direction {
-        Direction::Collect => Kind::Payment,
-        Direction::Payout => Kind::Payout,
     }
 }

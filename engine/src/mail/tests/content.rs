@@ -31,7 +31,7 @@ fn converted_attempt() -> Attempt {
 async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
     let server = SmtpServer::start();
     let room = Room::through(&server);
-    let tx = succeeded(Environment::Sandbox, true);
+    let tx = succeeded(Environment::Sandbox, Kind::Payment);
     let app = app(AppSettings {
         support_email: Some("help@shop.example".to_owned()),
         support_phone: Some("+229 01 97 80 80 80".to_owned()),
@@ -59,7 +59,7 @@ async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
 async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_not_paid() {
     let server = SmtpServer::start();
     let room = Room::through(&server);
-    let mut tx = succeeded(Environment::Live, true);
+    let mut tx = succeeded(Environment::Live, Kind::Payment);
     tx.attempts.push(converted_attempt());
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
         .await;
@@ -95,7 +95,7 @@ async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_prov
     let server = SmtpServer::start();
     let room = Room::through(&server);
     for (mails, captured) in [(1, 16_321), (2, 16_421)] {
-        let mut tx = succeeded(Environment::Live, true);
+        let mut tx = succeeded(Environment::Live, Kind::Payment);
         let mut attempt = converted_attempt();
         attempt.payer_fee = Some(amount(100, "XOF"));
         attempt.captured = Some(amount(captured, "XOF"));
@@ -131,17 +131,17 @@ async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
     let room = Room::through(&server);
     let mut expected = 0;
     for reason in CaseReason::ALL {
-        for is_payment in [true, false] {
-            let tx = succeeded(Environment::Live, is_payment);
+        for kind in Kind::ALL {
+            let tx = succeeded(Environment::Live, kind);
             let to = MailTo::MerchantAboutCase(reason);
             room.send(&app(AppSettings::default()), &tx, to).await;
             expected += 1;
             let mails = server.received(expected).await;
             let mail = decoded(&mails.last().unwrap().content);
             let text = mail["text"].as_str().unwrap();
-            let wrong = match is_payment {
-                true => ["recipient was paid", "payout", "Payout"],
-                false => ["customer paid", "payment", "Payment"],
+            let wrong = match kind {
+                Kind::Payment => ["recipient was paid", "payout", "Payout"],
+                Kind::Payout => ["customer paid", "payment", "Payment"],
             };
             for word in wrong {
                 assert!(!text.contains(word), "{reason:?}, {word}: {text}");
@@ -193,16 +193,19 @@ async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_ba
     let server = SmtpServer::start();
     let room = Room::through(&server);
     let mut expected = 0;
-    for (is_payment, advice) in [
-        (true, "Return it to the customer."),
-        (false, "Ask for it back before you send another payout."),
+    for (kind, advice) in [
+        (Kind::Payment, "Return it to the customer."),
+        (
+            Kind::Payout,
+            "Ask for it back before you send another payout.",
+        ),
     ] {
         for (reasons, is_asked, is_taken_back) in [
             (&[][..], false, false),
             (&[MoneyAfterTheEnd][..], true, false),
             (&[MoneyAfterTheEnd, SuccessContradicted][..], false, true),
         ] {
-            let tx = with_cases(failed(is_payment), reasons);
+            let tx = with_cases(failed(kind), reasons);
             room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
                 .await;
             expected += 1;
@@ -239,7 +242,7 @@ async fn a_customer_with_an_open_case_is_told_not_to_pay_again() {
         ),
     ] {
         let reasons: Vec<_> = reason.into_iter().collect();
-        let tx = with_cases(succeeded(Environment::Live, true), &reasons);
+        let tx = with_cases(succeeded(Environment::Live, Kind::Payment), &reasons);
         room.send(&app(AppSettings::default()), &tx, MailTo::Customer)
             .await;
         expected += 1;
@@ -257,12 +260,15 @@ async fn a_merchant_is_told_of_the_open_case_with_the_success_and_not_to_deliver
     let server = SmtpServer::start();
     let room = Room::through(&server);
     let mut expected = 0;
-    for (is_payment, warning) in [
-        (true, "read the mail about that before you deliver"),
-        (false, "read the mail about that before you send anything"),
+    for (kind, warning) in [
+        (Kind::Payment, "read the mail about that before you deliver"),
+        (
+            Kind::Payout,
+            "read the mail about that before you send anything",
+        ),
     ] {
         for reasons in [&[][..], &[CaseReason::LateSuccess][..]] {
-            let tx = with_cases(succeeded(Environment::Live, is_payment), reasons);
+            let tx = with_cases(succeeded(Environment::Live, kind), reasons);
             room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
                 .await;
             expected += 1;
@@ -278,7 +284,7 @@ async fn a_merchant_is_told_of_the_open_case_with_the_success_and_not_to_deliver
 async fn what_a_customer_wrote_reverses_no_other_text_of_a_mail() {
     let server = SmtpServer::start();
     let room = Room::through(&server);
-    let mut tx = succeeded(Environment::Live, true);
+    let mut tx = succeeded(Environment::Live, Kind::Payment);
     tx.description = "Order\u{202e} 7".to_owned();
     tx.customer.first_name = "\u{2066}Ada".to_owned();
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
@@ -299,7 +305,7 @@ async fn money_of_contradicting_successes_is_called_reported_and_not_received() 
     let room = Room::through(&server);
     let cases = [CaseReason::Surplus, CaseReason::ContradictingSuccess];
     for (place, reason) in cases.into_iter().enumerate() {
-        let tx = with_cases(succeeded(Environment::Live, true), &[reason]);
+        let tx = with_cases(succeeded(Environment::Live, Kind::Payment), &[reason]);
         let to = MailTo::MerchantAboutCase(reason);
         room.send(&app(AppSettings::default()), &tx, to).await;
         let mails = server.received(place + 1).await;
@@ -346,8 +352,8 @@ async fn a_mail_about_another_amount_says_how_it_differs() {
             "The provider reported money without an amount that can be read.",
         ),
     ] {
-        for (is_payment, sentence) in [(true, payment), (false, payout)] {
-            let mut tx = succeeded(Environment::Live, is_payment);
+        for (kind, sentence) in [(Kind::Payment, payment), (Kind::Payout, payout)] {
+            let mut tx = succeeded(Environment::Live, kind);
             let attempt = converted_attempt();
             tx.cases
                 .push(case(CaseReason::AmountDiffers, &attempt, reported));

@@ -49,7 +49,7 @@ async fn a_server_that_is_down_is_one_warning_however_many_mails_fail_and_are_ab
         ..MailSettings::default()
     });
     for _ in 0..MAILS {
-        let tx = succeeded(Environment::Live, true);
+        let tx = succeeded(Environment::Live, Kind::Payment);
         let app = app(AppSettings::default());
         assert!(room.send(&app, &tx, MailTo::Merchant).await);
     }

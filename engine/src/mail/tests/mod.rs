@@ -14,7 +14,7 @@ use crate::ids::{AccountId, AppId, CustomerId, Ids, PaymentId, PayoutId, Transac
 use crate::runtime::ActorThreads;
 use crate::testing::{START, amount};
 use crate::transaction::{
-    CancelledBy, ClientContext, Customer, DeclineReason, Details, Event, Failure, MailTo,
+    CancelledBy, ClientContext, Customer, DeclineReason, Details, Event, Failure, Kind, MailTo,
     NewTransaction, PaymentDetails, PayoutDetails, Transaction, evolve, initiate,
 };
 
@@ -141,26 +141,32 @@ fn app(settings: AppSettings) -> App {
     }
 }
 
-fn transaction(environment: Environment, is_payment: bool) -> Transaction {
+fn transaction(environment: Environment, kind: Kind) -> Transaction {
     let ids = Ids::system();
     let ulid = ids.ulid(START);
-    let payment = PaymentDetails {
-        return_url: "https://shop.example/".to_owned(),
-        methods: Vec::new(),
-        restriction: None,
-        attempts_allowed: 1,
-        expires_at: START,
-    };
-    let payout = PayoutDetails {
-        method: "mtn_bj".to_owned(),
-        recipient: BTreeMap::new(),
+    let (id, details) = match kind {
+        Kind::Payment => {
+            let details = PaymentDetails {
+                return_url: "https://shop.example/".to_owned(),
+                methods: Vec::new(),
+                restriction: None,
+                attempts_allowed: 1,
+                expires_at: START,
+            };
+            let id = TransactionId::Payment(PaymentId::new(ulid));
+            (id, Details::Payment(details))
+        }
+        Kind::Payout => {
+            let details = PayoutDetails {
+                method: "mtn_bj".to_owned(),
+                recipient: BTreeMap::new(),
+            };
+            let id = TransactionId::Payout(PayoutId::new(ulid));
+            (id, Details::Payout(details))
+        }
     };
     let new = NewTransaction {
-        id: if is_payment {
-            TransactionId::Payment(PaymentId::new(ulid))
-        } else {
-            TransactionId::Payout(PayoutId::new(ulid))
-        },
+        id,
         app: AppId::new(ulid),
         environment,
         amount: amount(2_550, "USD"),
@@ -180,11 +186,7 @@ fn transaction(environment: Environment, is_payment: bool) -> Transaction {
             updated_at: START,
         },
         metadata: BTreeMap::new(),
-        details: if is_payment {
-            Details::Payment(payment)
-        } else {
-            Details::Payout(payout)
-        },
+        details,
         context: ClientContext {
             locale: Some("fr-BJ".to_owned()),
             ..ClientContext::default()
@@ -193,21 +195,17 @@ fn transaction(environment: Environment, is_payment: bool) -> Transaction {
     initiate(new, START).0
 }
 
-fn succeeded(environment: Environment, is_payment: bool) -> Transaction {
-    evolve(
-        transaction(environment, is_payment),
-        &Event::Succeeded,
-        START,
-    )
+fn succeeded(environment: Environment, kind: Kind) -> Transaction {
+    evolve(transaction(environment, kind), &Event::Succeeded, START)
 }
 
-fn failed(is_payment: bool) -> Transaction {
+fn failed(kind: Kind) -> Transaction {
     let failure = Failure {
         reason: DeclineReason::InsufficientFunds,
         message: "Not enough money".to_owned(),
     };
     evolve(
-        transaction(Environment::Live, is_payment),
+        transaction(Environment::Live, kind),
         &Event::Failed { failure },
         START,
     )
@@ -254,7 +252,7 @@ async fn merchant_and_customer_get_their_mails_each_in_their_language() {
     let server = SmtpServer::start();
     let room = Room::through(&server);
     let app = app(AppSettings::default());
-    let tx = succeeded(Environment::Live, true);
+    let tx = succeeded(Environment::Live, Kind::Payment);
     assert!(room.send(&app, &tx, MailTo::Merchant).await);
     assert!(room.send(&app, &tx, MailTo::Customer).await);
     let mails = server.received(2).await;
@@ -308,7 +306,7 @@ async fn a_customer_is_invited_to_answer_only_when_somebody_reads_it() {
     let server = SmtpServer::start();
     let room = Room::through(&server);
     let mut app = app(AppSettings::default());
-    let tx = succeeded(Environment::Live, true);
+    let tx = succeeded(Environment::Live, Kind::Payment);
     for (number, address) in [Some("shop@merchant.example"), None]
         .into_iter()
         .enumerate()
@@ -333,22 +331,22 @@ async fn every_outcome_has_its_mail() {
     let app = app(french);
     let by = CancelledBy::Customer;
     let cancelled = evolve(
-        transaction(Environment::Live, true),
+        transaction(Environment::Live, Kind::Payment),
         &Event::Cancelled { by },
         START,
     );
     let outcomes = [
         (
-            succeeded(Environment::Live, true),
+            succeeded(Environment::Live, Kind::Payment),
             "Paiement de 25,50\u{a0}$ reçu",
         ),
-        (failed(true), "Paiement de 25,50\u{a0}$ échoué"),
+        (failed(Kind::Payment), "Paiement de 25,50\u{a0}$ échoué"),
         (cancelled, "Paiement de 25,50\u{a0}$ annulé"),
         (
-            succeeded(Environment::Live, false),
+            succeeded(Environment::Live, Kind::Payout),
             "Versement de 25,50\u{a0}$ envoyé",
         ),
-        (failed(false), "Versement de 25,50\u{a0}$ échoué"),
+        (failed(Kind::Payout), "Versement de 25,50\u{a0}$ échoué"),
     ];
     for (number, (tx, subject)) in outcomes.iter().enumerate() {
         room.send(&app, tx, MailTo::Merchant).await;
@@ -373,7 +371,7 @@ async fn the_apps_switches_decide() {
         enqueue(
             &mut batch,
             &app(settings),
-            &succeeded(environment, true),
+            &succeeded(environment, Kind::Payment),
             to,
             START,
             &ids,
@@ -408,7 +406,7 @@ async fn the_apps_switches_decide() {
     assert!(!wants(off, Environment::Live, MailTo::Customer));
     let mut nowhere = app(AppSettings::default());
     nowhere.settings.merchant_email = None;
-    let tx = succeeded(Environment::Live, true);
+    let tx = succeeded(Environment::Live, Kind::Payment);
     assert!(!enqueue(
         &mut batch,
         &nowhere,
@@ -426,7 +424,7 @@ async fn a_sandbox_mail_says_so_in_its_subject_and_development_mode_writes_files
         folder: Some(folder.path().join("mail")),
         ..MailSettings::default()
     });
-    let tx = succeeded(Environment::Sandbox, true);
+    let tx = succeeded(Environment::Sandbox, Kind::Payment);
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
         .await;
     let posted = room.posted(1).await.remove(0);
@@ -457,7 +455,7 @@ async fn a_mail_survives_a_server_in_trouble_and_arrives_once_it_is_well() {
     let mut server = SmtpServer::start();
     server.behave("451 Later").await;
     let room = Room::through(&server);
-    let tx = succeeded(Environment::Live, true);
+    let tx = succeeded(Environment::Live, Kind::Payment);
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
         .await;
     room.attempted(1).await;
@@ -481,7 +479,7 @@ async fn a_look_at_the_queue_begins_behind_the_mails_that_were_sent_and_never_be
     let room = Room::through(&server);
     let (app, tx) = (
         app(AppSettings::default()),
-        succeeded(Environment::Live, true),
+        succeeded(Environment::Live, Kind::Payment),
     );
     for sent in 1..=3 {
         room.clock.advance(Duration::from_secs(1));
@@ -511,7 +509,7 @@ async fn a_mail_that_nobody_takes_is_given_up_visibly() {
     let mut server = SmtpServer::start();
     server.behave("550 No such person").await;
     let room = Room::through(&server);
-    let tx = succeeded(Environment::Live, true);
+    let tx = succeeded(Environment::Live, Kind::Payment);
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
         .await;
     for attempt in 1..=3 {
@@ -554,7 +552,7 @@ async fn a_panic_with_one_mail_stops_no_other_and_loses_nothing() {
         Mails::start_through(panicking, with, arbiter)
     });
     let app = app(AppSettings::default());
-    let mut tx = succeeded(Environment::Live, true);
+    let mut tx = succeeded(Environment::Live, Kind::Payment);
     assert!(room.send(&app, &tx, MailTo::Merchant).await);
     while room.mails.snapshot().await.unwrap().started == 0 {
         tokio::task::yield_now().await;

@@ -7,6 +7,7 @@ use super::ask;
 use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, CallOff};
 use crate::transaction::command::{CancelledBy, Context, Refusal};
 use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
 use crate::transaction::model::Transaction;
 use crate::transaction::outcome::{DeclineReason, Outcome, PayerAction};
 use crate::transaction::schedule::CALL_OFF_AGAIN;
@@ -17,9 +18,13 @@ pub(super) fn decide(
     by: CancelledBy,
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
-    if !tx.is_payment() {
-        return payout(tx, by, context);
+    match tx.kind() {
+        Kind::Payment => payment(tx, by, context),
+        Kind::Payout => payout(tx, by, context),
     }
+}
+
+fn payment(tx: &Transaction, by: CancelledBy, context: &Context) -> Result<Vec<Event>, Refusal> {
     match tx.state {
         // It may have been paid after the backup: the providers are asked first.
         State::AwaitingCustomer if !context.permit.unasked.is_empty() => Err(Refusal::Paused),
@@ -57,9 +62,7 @@ fn payout(tx: &Transaction, by: CancelledBy, context: &Context) -> Result<Vec<Ev
 
 /// The payer got no prompt, or wants to pay another way.
 pub(super) fn give_up(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Refusal> {
-    if !tx.is_payment() {
-        return Err(Refusal::NotAPayment);
-    }
+    tx.payment().ok_or(Refusal::NotAPayment)?;
     match tx.state {
         State::AwaitingCustomer => Ok(Vec::new()),
         State::Succeeded | State::Failed(_) | State::Cancelled => {
@@ -191,7 +194,10 @@ pub(super) fn of_unusable_page(
     };
     let at_provider = attempt.candidate.can_cancel;
     let can_end = at_provider || (attempt.call_off.is_none() && attempt.ends_at().is_some());
-    let is_due = can_end && tx.is_payment() && !tx.is_held();
+    let is_due = match tx.kind() {
+        Kind::Payment => can_end && !tx.is_held(),
+        Kind::Payout => false,
+    };
     (is_due && attempt.call_off.is_none_or(may_ask)).then_some(Event::CallOffStarted {
         attempt: attempt.id,
         by: CancelledBy::Engine,

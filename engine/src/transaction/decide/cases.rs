@@ -7,6 +7,7 @@ use crate::money::Amount;
 use crate::transaction::attempt::Attempt;
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 
 /// What is wrong about an attempt, and what was reported of the money.
@@ -62,9 +63,11 @@ impl Evidence {
         if let Some(fee) = attempt.payer_fee {
             asked = format!("{asked} and a provider's fee of {}", fee.format());
         }
-        let detail = match tx.is_payment() {
-            true => format!("asked {asked}, received {captured}: return the surplus of {surplus}"),
-            false => format!(
+        let detail = match tx.kind() {
+            Kind::Payment => {
+                format!("asked {asked}, received {captured}: return the surplus of {surplus}")
+            }
+            Kind::Payout => format!(
                 "asked {asked}, the provider reports {captured} sent: ask for the surplus of \
                  {surplus} back"
             ),

@@ -19,9 +19,7 @@ pub(super) fn decide(
     attempt: AttemptId,
     tried: u32,
 ) -> Result<Vec<Event>, Refusal> {
-    if !tx.is_payment() {
-        return Err(Refusal::NotAPayment);
-    }
+    tx.payment().ok_or(Refusal::NotAPayment)?;
     if tx.state.is_final() {
         return Err(Refusal::AlreadyEnded(tx.status()));
     }

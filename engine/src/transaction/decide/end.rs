@@ -9,6 +9,7 @@ use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::transaction::attempt::{AfterCallOff, Attempt};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::Failure;
@@ -139,10 +140,14 @@ fn end_of_round(
     // Nothing was sent, so waiting costs nothing, and a provider that cannot be reached now may be
     // back in a minute.
     let patient = !restored::has_waited_long(tx, context);
-    if unsent && decline.retryable && patient && !tx.is_payment() {
-        return Event::AttemptAllowed;
+    let may_wait = match tx.kind() {
+        Kind::Payment => false,
+        Kind::Payout => unsent && decline.retryable && patient,
+    };
+    match may_wait {
+        true => Event::AttemptAllowed,
+        false => failed(ended, decline),
     }
-    failed(ended, decline)
 }
 
 pub(super) fn failed(ended: &Event, decline: &Decline) -> Event {

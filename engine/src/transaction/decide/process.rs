@@ -6,9 +6,7 @@ use crate::transaction::model::Transaction;
 use crate::transaction::state::Status;
 
 pub(super) fn decide(tx: &Transaction) -> Result<Vec<Event>, Refusal> {
-    if !tx.is_payment() {
-        return Err(Refusal::NotAPayment);
-    }
+    tx.payment().ok_or(Refusal::NotAPayment)?;
     match tx.status() {
         Status::Success if tx.processed_at.is_some() => Ok(Vec::new()),
         Status::Success => Ok(vec![Event::Processed]),

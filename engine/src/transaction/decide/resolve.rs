@@ -15,6 +15,7 @@ use crate::transaction::attempt::AttemptState;
 use crate::transaction::charges::Charge;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::operator::{Closed, Resolution, Settled, Verdict};
 use crate::transaction::outcome::{Decline, DeclineReason};
@@ -210,14 +211,14 @@ fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
     let settled = |one: &&Attempt| one.id == attempt.id || tx.state == State::OnHold;
     let paid = tx.attempts.iter().filter(settled);
     let mut paid = paid.filter(|one| money_was_reported(tx, one)).peekable();
-    match (paid.peek().is_some(), tx.is_payment()) {
+    match (paid.peek().is_some(), tx.kind()) {
         (true, _) if paid.all(|one| tx.is_taken_back(one)) => {
             "The provider took back the money that it had reported."
         }
-        (true, true) => {
+        (true, Kind::Payment) => {
             "The money that was received did not settle this payment and is to be returned."
         }
-        (true, false) => {
+        (true, Kind::Payout) => {
             "The money that was sent did not settle this payout and is to be asked back."
         }
         (false, _) => "The provider did not carry it out.",

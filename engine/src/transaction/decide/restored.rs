@@ -10,6 +10,7 @@ use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, Price};
 use crate::transaction::command::{CancelledBy, Context, Unasked};
 use crate::transaction::decision::Decision;
 use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
 use crate::transaction::model::{CaseReason, Transaction};
 use crate::transaction::outcome::DeclineReason;
 use crate::transaction::schedule;
@@ -93,7 +94,10 @@ pub(super) fn after(
     // time was not over then, or its payer had given the attempt up. A person's word was not given
     // to the lost engine.
     let by_person = failed_on_hold(tx);
-    let is_declined = !tx.is_payment() && attempt.settled.is_none() && by_person.is_none();
+    let is_declined = match tx.kind() {
+        Kind::Payment => false,
+        Kind::Payout => attempt.settled.is_none() && by_person.is_none(),
+    };
     let is_the_end = is_declined && matches!(last, Event::Failed { .. });
     match next.filter(|_| !is_the_end) {
         Some(next) => {

@@ -7,6 +7,7 @@ use crate::transaction::attempt::Attempt;
 use crate::transaction::charges::{self, Charge};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::outcome::Captured;
 
@@ -150,9 +151,9 @@ fn paid_twice(tx: &Transaction, other: &Attempt, charge: &Charge) -> Option<Evid
     if charge.is_taken_back || (held.is_none() && !is_new) {
         return None;
     }
-    let (moved, ask) = match tx.is_payment() {
-        true => ("received", "refund it"),
-        false => ("sent", "ask for it back"),
+    let (moved, ask) = match tx.kind() {
+        Kind::Payment => ("received", "refund it"),
+        Kind::Payout => ("sent", "ask for it back"),
     };
     let mut detail = format!(
         "{} was {moved} for this attempt, and the transaction succeeded by another one: {ask}",

@@ -249,9 +249,9 @@ fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
             (vec![amount(1_000)], amount(2_500))
         );
         assert!(!world.tx.surely_moved_no_money());
-        let begin = match world.tx.is_payment() {
-            true => confirm(1),
-            false => Command::Dispatch(route(1)),
+        let begin = match world.tx.kind() {
+            Kind::Payment => confirm(1),
+            Kind::Payout => Command::Dispatch(route(1)),
         };
         assert_eq!(world.apply(begin), Err(Refusal::Held));
         let case = world.tx.cases[0].id;
@@ -281,9 +281,9 @@ fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
 #[test]
 fn late_money_of_an_unreadable_amount_holds_what_waits() {
     for (mut world, first) in [payment_after_not_sent(), payout_after_not_sent()] {
-        let confirm_or_dispatch = match world.tx.is_payment() {
-            true => confirm(1),
-            false => Command::Dispatch(route(1)),
+        let confirm_or_dispatch = match world.tx.kind() {
+            Kind::Payment => confirm(1),
+            Kind::Payout => Command::Dispatch(route(1)),
         };
         let submitted = submissions(&world);
         world.answer_about(first, succeeded_unreadably()).unwrap();
@@ -337,9 +337,9 @@ fn money_of_an_unreadable_amount_for_a_second_attempt_is_to_be_refunded() {
         (World::payment(), CaseReason::MoneyAfterTheEnd),
         (World::payout(), CaseReason::MoneyAfterTheEnd),
     ] {
-        match ended.tx.is_payment() {
-            true => ended.apply(confirm(1)).unwrap(),
-            false => ended.apply(Command::Dispatch(route(1))).unwrap(),
+        match ended.tx.kind() {
+            Kind::Payment => ended.apply(confirm(1)).unwrap(),
+            Kind::Payout => ended.apply(Command::Dispatch(route(1))).unwrap(),
         };
         let attempt = ended.current();
         ended.answer(declined(false)).unwrap();

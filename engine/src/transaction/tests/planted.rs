@@ -30,9 +30,9 @@ fn nameless_pending() -> Outcome {
 #[test]
 fn a_provider_that_had_an_attempt_without_an_id_and_lost_it_is_asked_again() {
     for mut world in [World::payment_with(3), World::payout()] {
-        match world.tx.is_payment() {
-            true => world.apply(confirm(2)).unwrap(),
-            false => world.apply(Command::Dispatch(route(2))).unwrap(),
+        match world.tx.kind() {
+            Kind::Payment => world.apply(confirm(2)).unwrap(),
+            Kind::Payout => world.apply(Command::Dispatch(route(2))).unwrap(),
         };
         world.answer(nameless_pending()).unwrap();
         assert_eq!(world.answer(not_sent()), Ok(0));
@@ -274,9 +274,9 @@ fn a_connection_comes_once_in_what_is_left_after_one_was_stepped_over() {
 #[test]
 fn an_attempt_that_ended_by_itself_starts_no_other_one() {
     for mut world in [World::payment_with(3), World::payout()] {
-        match world.tx.is_payment() {
-            true => world.apply(confirm_at(ending(route(2), 300))).unwrap(),
-            false => world
+        match world.tx.kind() {
+            Kind::Payment => world.apply(confirm_at(ending(route(2), 300))).unwrap(),
+            Kind::Payout => world
                 .apply(Command::Dispatch(ending(route(2), 300)))
                 .unwrap(),
         };

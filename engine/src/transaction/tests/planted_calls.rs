@@ -246,9 +246,9 @@ fn a_presumed_attempt_that_the_payer_gave_up_costs_none() {
 #[test]
 fn merchants_get_a_mail_about_a_failure() {
     for mut world in [World::payment(), World::payout()] {
-        match world.tx.is_payment() {
-            true => world.apply(confirm(1)).unwrap(),
-            false => world.apply(Command::Dispatch(route(1))).unwrap(),
+        match world.tx.kind() {
+            Kind::Payment => world.apply(confirm(1)).unwrap(),
+            Kind::Payout => world.apply(Command::Dispatch(route(1))).unwrap(),
         };
         world.answer(declined(false)).unwrap();
         assert_eq!(world.actions.last(), Some(&Action::Mail(MailTo::Merchant)));
