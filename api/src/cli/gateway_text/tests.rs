@@ -80,7 +80,7 @@ fn a_gateway_is_told_with_its_versions_side_by_side_and_what_was_done_to_it() {
     let version = |version: &str, hash: char, is_current: bool, open: u64| {
         json!({
             "version": version, "sha256": hash.to_string().repeat(64), "bytes": 1_234_567,
-            "is_current": is_current, "is_loaded": true, "isolation": "process",
+            "is_current": is_current, "is_loaded": true,
             "last_worker_death": null, "running_calls": 0,
             "open_attempts": { "count": open, "is_at_least": false },
             "hosts": { "live": [], "sandbox": [] }, "quarantine": null,
@@ -106,9 +106,9 @@ fn a_gateway_is_told_with_its_versions_side_by_side_and_what_was_done_to_it() {
 acme: Acme
 serving at 2.0.0, 1 call running, 3 attempts open
 
-         VERSION  SHA256        CALLS  OPEN  SIZE    RUNS     CONSENT       QUARANTINE
-current  2.0.0    bbbbbbbbbbbb  0      1     1.2 MB  process  asked by ada  -
-         1.0.0    aaaaaaaaaaaa  0      2     1.2 MB  process  asked by ada  -
+         VERSION  SHA256        CALLS  OPEN  SIZE    CONSENT       QUARANTINE
+current  2.0.0    bbbbbbbbbbbb  0      1     1.2 MB  asked by ada  -
+         1.0.0    aaaaaaaaaaaa  0      2     1.2 MB  asked by ada  -
 
 hosts in live     api.acme.example
 
