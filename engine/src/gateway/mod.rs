@@ -87,7 +87,8 @@ pub use self::routable::misfit;
 use self::throttled_io::Throttle;
 pub use self::version::{Quarantine, Version};
 pub use self::worker::{
-    BareCall, DirectLibrary, DirectStep, WALLS, WorkerSettings, missing_walls, run as run_worker,
+    BareCall, DirectLibrary, DirectStep, WALLS, WorkerSettings, missing_walls, refused_walls,
+    run as run_worker,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;

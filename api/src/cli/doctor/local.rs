@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use switchyard_engine::clock::{Clock, Timestamp};
+use switchyard_engine::gateway::refused_walls;
 use switchyard_engine::resources::free_disk_bytes;
 use tokio::process::Command;
 
@@ -185,11 +186,7 @@ pub async fn kernel(settings: &Settings) -> Finding {
         }
     };
     let accepted = &settings.gateways.accept_missing_walls;
-    let is_accepted = |wall: &String| {
-        let name = wall.split(':').next().unwrap_or_default();
-        accepted.iter().any(|accepted| accepted == name)
-    };
-    let level = match missing.iter().all(is_accepted) {
+    let level = match refused_walls(&missing, accepted).is_empty() {
         true => Level::Warning,
         false => Level::Problem,
     };
@@ -202,8 +199,9 @@ pub async fn kernel(settings: &Settings) -> Finding {
             level,
             check,
             format!("Gateways are not confined by {}.", missing.join("; ")),
-            "Use a kernel and a container profile that permit it. Gateways that did not come with \
-             this release are not loaded otherwise, unless gateways.accept_missing_walls names it.",
+            "Use a kernel and a container profile that permit it. Otherwise no gateway is loaded, \
+             unless gateways.accept_missing_walls names it. Where only the network namespace is \
+             missing, gateways are loaded: the filter of system calls permits no socket.",
         ),
     }
 }

@@ -39,7 +39,7 @@ use self::not_started::NotStarted;
 use self::process::{KillReason, Process};
 pub(super) use self::record::Death;
 use self::record::Record;
-pub use self::walls::WALLS;
+pub use self::walls::{WALLS, refused_walls};
 use super::host::Gone;
 use super::inspect::Refused;
 use super::library::Step;

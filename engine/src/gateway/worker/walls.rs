@@ -15,14 +15,25 @@ pub const WALLS: [&str; 10] = [
     "seccomp",
 ];
 
+/// Returns the missing restrictions without which no gateway is loaded. The network namespace is one
+/// only together with the filter of system calls: the filter permits no socket, so that a gateway
+/// has no network where the kernel or a container permits no namespace.
+pub fn refused_walls<'w>(missing: &'w [String], accepted: &[String]) -> Vec<&'w String> {
+    let has_filter = !missing.iter().any(|wall| name(wall) == "seccomp");
+    let is_needed = |wall: &&String| !(has_filter && name(wall) == "network");
+    let is_accepted = |wall: &&String| accepted.iter().any(|accepted| accepted == name(wall));
+    let needed = missing.iter().filter(is_needed);
+    needed.filter(|wall| !is_accepted(wall)).collect()
+}
+
+fn name(wall: &str) -> &str {
+    wall.split(':').next().unwrap_or_default()
+}
+
 /// Refusal to load a gateway while these restrictions are missing, each `name: what it is (why)`;
 /// `None` when the operator accepted all of them.
 pub(super) fn refusal(missing: &[String], accepted: &[String]) -> Option<String> {
-    let name = |wall: &String| wall.split(':').next().unwrap_or_default().to_owned();
-    let refused: Vec<&String> = missing
-        .iter()
-        .filter(|wall| !accepted.contains(&name(wall)))
-        .collect();
+    let refused = refused_walls(missing, accepted);
     if refused.is_empty() {
         return None;
     }
@@ -51,14 +62,18 @@ mod tests {
     fn a_missing_wall_refuses_until_its_name_is_accepted() {
         let landlock = "landlock: a lock on files while they load (ENOSYS)";
         let network = "network: a network namespace of their own (EPERM)";
+        let seccomp = "seccomp: a list of the system calls they may make (EINVAL)";
         for (missing, accepted, refused) in [
             (vec![], vec![], vec![]),
             (vec![landlock], vec![], vec!["landlock"]),
             (vec![landlock], vec!["network"], vec!["landlock"]),
             (vec![landlock], vec!["landlock"], vec![]),
-            (vec![landlock, network], vec!["landlock"], vec!["network"]),
-            (vec![landlock, network], vec![], vec!["landlock", "network"]),
-            (vec![landlock, network], vec!["landlock", "network"], vec![]),
+            // Without a namespace the filter of system calls permits no socket.
+            (vec![network], vec![], vec![]),
+            (vec![network, seccomp], vec![], vec!["network", "seccomp"]),
+            (vec![network, seccomp], vec!["seccomp"], vec!["network"]),
+            (vec![network, seccomp], vec!["network", "seccomp"], vec![]),
+            (vec![landlock, network], vec![], vec!["landlock"]),
         ] {
             let why = refusal(&texts(&missing), &texts(&accepted));
             assert_eq!(
