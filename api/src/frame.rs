@@ -81,7 +81,7 @@ pub fn nothing_at(uri: &Uri) -> ApiError {
         format!("There is nothing at {path}"),
     );
     let hint = match uri.path().starts_with("/operator") {
-        true => "The operator API is described at /operator/docs.",
+        true => "The listener for operators describes the operator API at /operator/docs.",
         false => "The API is described at /docs.",
     };
     problem.hint(hint).into()

@@ -50,8 +50,8 @@ async fn check(
     let checked = state.engine.check(id, signature(operator)).await?;
     let message = match (checked.asked, checked.answered) {
         (false, _) => "The provider was asked a moment ago",
-        (true, true) => "The provider was asked",
-        (true, false) => "The provider was asked and has not answered yet",
+        (true, true) => "The query has ended, the timeline shows a new result",
+        (true, false) => "The query of the provider has not ended yet",
     };
     let view = Checked {
         transaction: full_view(&state, id).await?,

@@ -166,7 +166,7 @@ fn reported(engine: &Engine, report: &HoldReport) -> HoldView {
     HoldView {
         held: held.released.is_none(),
         since: Some(held.since.into()),
-        restored: held.restored.as_ref().map(|restored| Restored {
+        restored: held.restores().last().map(|restored| Restored {
             backup_at: restored.backup_at.into(),
             restored_at: restored.restored_at.into(),
             sequence: restored.sequence,

@@ -69,8 +69,8 @@ fn advice(waiting: usize) -> &'static str {
     match waiting {
         0 => "put one (`*.so`) into the folder, or use `switchyard gateway add`",
         _ => {
-            "files in the folder await approval: `switchyard gateway list` shows them, `switchyard \
-             gateway add <SHA256>` approves one"
+            "files in the folder await consent: `switchyard gateway list` shows them, `switchyard \
+             gateway add <SHA256>` installs one"
         }
     }
 }
@@ -80,8 +80,8 @@ mod tests {
     use super::advice;
 
     #[test]
-    fn who_has_put_gateways_into_the_folder_is_told_to_approve_them() {
+    fn who_has_put_gateways_into_the_folder_is_told_to_consent_to_them() {
         assert!(advice(0).starts_with("put one"));
-        assert!(advice(2).contains("await approval") && !advice(2).contains("put one"));
+        assert!(advice(2).contains("await consent") && !advice(2).contains("put one"));
     }
 }

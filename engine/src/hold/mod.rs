@@ -43,6 +43,10 @@ pub struct Held {
     /// The restore that made it, or the last one before an operator ordered it.
     #[serde(default)]
     pub restored: Option<Restored>,
+    /// Whether a release of all apps followed that restore before this hold began: its lost span is
+    /// no longer in question.
+    #[serde(default)]
+    pub restore_is_released: bool,
     /// Earlier restores that no release of all apps followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Restored>,
@@ -207,7 +211,9 @@ impl Held {
 
     /// The restores of which the lost spans are still to be compared: the latest one last.
     pub fn restores(&self) -> impl Iterator<Item = &Restored> {
-        self.earlier.iter().chain(&self.restored)
+        let latest = self.restored.as_ref();
+        let latest = latest.filter(|_| !self.restore_is_released);
+        self.earlier.iter().chain(latest)
     }
 
     /// Whether all apps are held, and none was released.
@@ -240,6 +246,7 @@ fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held>
             .cloned()
             .collect(),
         unreleased_since: unreleased.map(Held::first_since),
+        restore_is_released: false,
         restored,
         released: None,
         apps: BTreeMap::new(),
@@ -253,9 +260,10 @@ fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held>
         _ => {}
     }
     match &stored {
-        Some(held) if reasons.is_ordered && !held.is_untouched() => {
-            Some(new(held.restored.clone()))
-        }
+        Some(held) if reasons.is_ordered && !held.is_untouched() => Some(Held {
+            restore_is_released: held.restore_is_released || held.released.is_some(),
+            ..new(held.restored.clone())
+        }),
         None if reasons.is_ordered => Some(new(None)),
         _ => stored,
     }
@@ -304,6 +312,24 @@ mod tests {
         let apps = [app(1), app(2)];
         let released = hold.release(one, &apps, "ada".to_owned(), None);
         released.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_ordered_hold_asks_about_no_span_of_a_restore_that_was_released() {
+        let store = Store::memory();
+        let hold = opened(&store, restored(1), false).await;
+        let spans = |hold: &Hold| hold.state().map(|held| held.restores().count());
+        assert_eq!(spans(&hold), Some(1));
+        let hold = opened(&store, restored(1), true).await;
+        assert_eq!(spans(&hold), Some(1), "its release is still to come");
+        assert!(release(&hold, None).await);
+        for _ in 0..2 {
+            let hold = opened(&store, restored(1), true).await;
+            assert!(hold.is_held());
+            assert_eq!(spans(&hold), Some(0));
+        }
+        let hold = opened(&store, restored(2), false).await;
+        assert_eq!(spans(&hold), Some(1), "another restore");
     }
 
     #[tokio::test]

@@ -1,13 +1,15 @@
 //! The backends of the store: how each is opened, and its log verified.
 
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::error::OpenError;
 use super::kv::checksum::WithChecksums;
-use super::kv::sqlite::Sqlite;
 use super::kv::sqlite::frames;
 use super::kv::sqlite::tail::Tail;
+use super::kv::sqlite::{Sqlite, database_of};
 use super::kv::{Kv, KvError, memory, sled};
 use super::mark::MarkPlace;
 use super::place::StoreDirectory;
@@ -42,6 +44,16 @@ impl Backend {
         open(&path)
     }
 
+    /// Whether the files of the database are there and this user may write them. SQLite opens a
+    /// database that this user may not write for reading only.
+    pub(super) fn verify_files(self, place: &StoreDirectory) -> Result<(), OpenError> {
+        match self {
+            Self::Sqlite => sqlite_files(&place.path().join(self.name()))
+                .map_err(|refused| MarkPlace::of(place.path()).complete(refused)),
+            Self::Sled | Self::Memory => Ok(()),
+        }
+    }
+
     /// Whether the log is whole and belongs to the database, as far as the files can tell.
     pub(super) fn verify_log(self, place: &StoreDirectory) -> Result<(), OpenError> {
         match self {
@@ -72,4 +84,29 @@ impl Backend {
             Self::Memory => Box::new(memory::Memory::default()),
         })
     }
+}
+
+/// Checks the files in the folder of an SQLite store. A new store has none.
+fn sqlite_files(folder: &Path) -> Result<(), OpenError> {
+    let is_new = fs::read_dir(folder).map_or(true, |mut files| files.next().is_none());
+    let database = database_of(folder);
+    for path in [&database, &frames::log_of(folder)] {
+        // No connection of this process is open yet: closing a file of one would drop its locks.
+        match File::options().write(true).open(path) {
+            Ok(_) => {}
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                if !is_new && *path == database {
+                    return Err(OpenError::DamagedDatabase {
+                        path: folder.to_owned(),
+                        fault: format!("its file {} is missing", path.display()),
+                    });
+                }
+            }
+            Err(source) => {
+                let path = path.to_owned();
+                return Err(OpenError::Unwritable { path, source });
+            }
+        }
+    }
+    Ok(())
 }

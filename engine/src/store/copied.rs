@@ -22,6 +22,7 @@ use super::error::{MaintenanceError, OpenError, chain};
 use super::kv::sqlite::{frames, log};
 use super::mark::Point;
 use super::progress::{Progress, Report, Unit};
+use crate::clock::Timestamp;
 
 /// The newest state in the folder of a continuous copy.
 pub(super) struct Copied {
@@ -232,13 +233,13 @@ pub(super) struct GenerationEnd {
     may_hold_more: bool,
 }
 
-/// The end of a store in its continuous copy. A copy that is not there, or cannot be read in time,
-/// tells nothing; the log says why.
-pub(super) fn end_in_time(copy: &Path, store: Ulid) -> CopyEnd {
+/// The end of a store in its continuous copy. `since`: time of the restore that gave the store its
+/// identity. A copy that is not there, or cannot be read in time, tells nothing; the log says why.
+pub(super) fn end_in_time(copy: &Path, store: Ulid, since: Option<Timestamp>) -> CopyEnd {
     let (sender, answer) = channel();
     let folder = copy.to_owned();
     let reader = thread::Builder::new().name("store copy end".to_owned());
-    let reading = reader.spawn(move || sender.send(end_of(&folder, store)));
+    let reading = reader.spawn(move || sender.send(end_of(&folder, store, since)));
     let error = match reading.map(|_| answer.recv_timeout(LONGEST_READ)) {
         Ok(Ok(Ok(end))) => return end,
         Ok(Ok(Err(error))) => chain(&error),
@@ -253,7 +254,7 @@ pub(super) fn end_in_time(copy: &Path, store: Ulid) -> CopyEnd {
     CopyEnd::default()
 }
 
-fn end_of(copy: &Path, store: Ulid) -> Result<CopyEnd, MaintenanceError> {
+fn end_of(copy: &Path, store: Ulid, since: Option<Timestamp>) -> Result<CopyEnd, MaintenanceError> {
     let read = MaintenanceError::file("read", copy);
     let mut copied = CopyEnd::default();
     for generation in numbered(copy, GENERATION).map_err(read)?.values() {
@@ -268,9 +269,14 @@ fn end_of(copy: &Path, store: Ulid) -> Result<CopyEnd, MaintenanceError> {
             false => found.ends.iter().any(|end| end.store() == store),
         };
         copied.is_unknown |= found.may_hold_more && is_of_store;
-        // A store that gets a new identity keeps all older generations. So this one was made after
-        // the state that is opened now: an older store was put in its place.
-        if found.newest().is_some_and(|end| end.store() != store) && !is_kept(generation) {
+        // A store that gets a new identity keeps all older generations once it copies. So this one
+        // was made after the state that is opened now: an older store was put in its place. A store
+        // that was restored since has not copied yet.
+        let is_later = |end: Point| {
+            let was_before = since.is_some_and(|since| end.at() <= since);
+            end.store() != store && !was_before
+        };
+        if found.newest().is_some_and(is_later) && !is_kept(generation) {
             tracing::warn!(
                 generation = %generation.display(),
                 "a generation of the continuous copy ends with a later identity of the store"

@@ -87,7 +87,7 @@ impl Mark {
         };
         let copied = stored.zip(known.copy);
         let copied = copied.map_or_else(CopyEnd::default, |(stored, copy)| {
-            copied_ahead(copy, stored)
+            copied_ahead(copy, stored, identity_since(kv, stored))
         });
         place.warn(stored, &found, &copied);
         let has_no_mark = stored.is_some() && !matches!(found, Found::Point(_));
@@ -389,10 +389,17 @@ pub(super) struct KnownLoss<'a> {
 
 /// The last group in the continuous copy, if it is later than the one that the store ends with: the
 /// store was replaced by an older one, with its mark.
-fn copied_ahead(copy: &Path, stored: Point) -> CopyEnd {
-    let mut copied = copied::end_in_time(copy, stored.store);
+fn copied_ahead(copy: &Path, stored: Point, since: Option<Timestamp>) -> CopyEnd {
+    let mut copied = copied::end_in_time(copy, stored.store, since);
     copied.end = copied.end.filter(|end| end.sequence > stored.sequence);
     copied
+}
+
+/// Time at which a restore, or an accepted loss, gave the store its identity. `None`: its identity
+/// is its first one, or the record cannot be read.
+fn identity_since(kv: &dyn Kv, stored: Point) -> Option<Timestamp> {
+    let record = Restored::read(kv)?;
+    (record.store == stored.store).then_some(record.restored_at)
 }
 
 /// The later one of a group in the copy and the mark.

@@ -219,6 +219,7 @@ impl Store {
                 Box::new(move || backend.open(&place, cache_bytes, &tail))
             },
         };
+        settings.backend.verify_files(&place)?;
         match settings.backend.verify_log(&place) {
             Err(refused @ OpenError::DamagedLog { .. }) if known.is_accepted => {
                 tracing::warn!(reason = %refused, "the loss is accepted, the log is set aside");

@@ -49,6 +49,12 @@ pub struct Lost {
 }
 
 impl Restored {
+    /// The record of a store, if it has one that can be read.
+    pub(super) fn read(kv: &dyn Kv) -> Option<Self> {
+        let record = kv.get_on_writer(Table::Meta, KEY).ok()??;
+        serde_json::from_slice(&record).ok()
+    }
+
     /// Gives a store its identity and this record, by a commit group of its own.
     pub(super) fn write(&self, kv: &dyn Kv, identity: Point) -> Result<(), WriteFailed> {
         // Ids, numbers and times, which can always be written.

@@ -39,7 +39,7 @@ pub fn check(server: &Server) -> Vec<Finding> {
                 wait(waiting.len()),
                 waiting.join(", ")
             ),
-            "Read `switchyard gateway list`, then approve one: `switchyard gateway add <SHA256>`.",
+            "Read `switchyard gateway list`, then install one: `switchyard gateway add <SHA256>`.",
         ));
     }
     for file in of_status(files, CandidateStatus::Refused) {

@@ -183,7 +183,7 @@ Next steps:
        export SWITCHYARD_URL={admin} SWITCHYARD_TOKEN=<the token>
        switchyard doctor --config {settings}
 
-  5. Approve a gateway: it shows the hashes of those that wait.
+  5. Consent to a gateway: it shows the hashes of those that wait.
 
        switchyard gateway list
 ",

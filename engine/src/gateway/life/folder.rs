@@ -184,6 +184,13 @@ impl Gateways {
         if self.was_taken(file, &sha256) && !self.is_missing(&name, &sha256) {
             return FileStatus::Taken { sha256 };
         }
+        let current = self.current(&name);
+        if current.is_some_and(|current| current.sha256 == sha256) {
+            return match self.took(file, &sha256).await {
+                Ok(()) => FileStatus::Taken { sha256 },
+                Err(error) => refusal(file, error.to_string()),
+            };
+        }
         match self
             .install(&path, Consent::Standing, &By::new(ENGINE))
             .await

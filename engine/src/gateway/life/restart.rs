@@ -152,13 +152,22 @@ impl Gateways {
             .map_err(LifeError::Refused)
     }
 
-    /// Starts the workers of all current versions, one after the other. The worker logs a failure,
-    /// and its next call tries again.
+    /// Starts the workers of all current versions, one after the other. A version that its worker
+    /// refuses to load is quarantined. After another failure, such as a machine that is too busy,
+    /// the next call tries again.
     fn start_workers(&self) {
         let gateways = self.clone();
         tokio::spawn(async move {
             for version in gateways.list() {
-                let _ = gateways.started(&version).await;
+                match gateways.started(&version).await {
+                    Ok(())
+                    | Err(LifeError::Stopping)
+                    | Err(LifeError::Refused(Refused::NotStarted { .. })) => {}
+                    Err(error) => {
+                        version.put_into_quarantine(&format!("it could not be loaded: {error}"));
+                        gateways.note_quarantine(&version).await;
+                    }
+                }
             }
         });
     }

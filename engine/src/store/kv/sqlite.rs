@@ -69,6 +69,11 @@ struct Statements {
     backward: String,
 }
 
+/// The database file in the folder of a store.
+pub(in crate::store) fn database_of(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
 impl Sqlite {
     pub(in crate::store) fn open(
         path: &Path,
@@ -80,7 +85,7 @@ impl Sqlite {
 
     fn open_database(path: &Path, cache_bytes: u64, tail: Arc<Tail>) -> Result<Self, KvError> {
         let database = Database {
-            file: path.join(FILE),
+            file: database_of(path),
             cache_bytes,
         };
         let is_new = !path.try_exists()?;

@@ -74,6 +74,29 @@ async fn a_store_that_was_restored_keeps_the_copy_that_it_came_from() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_start_beside_the_copy_keeps_the_record_of_a_restore() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let to = elsewhere.path().join("copy");
+    copied_store(&to).await;
+    let home = Home::new();
+    let restored = restore_into(&home, &to).unwrap();
+    for _ in 0..2 {
+        let store = Store::open_beside_copy(&home.settings(), Some(&to), false).unwrap();
+        assert_eq!(
+            store.restored().await.unwrap().as_ref(),
+            Some(&restored),
+            "the span that the restore found"
+        );
+        assert!(store.close().await);
+    }
+    // A state of this restored store from before its copy went on is an older store.
+    let fresh = home.killed();
+    run(&home, home.open(), &to, 30..35).await;
+    let older = Store::open_beside_copy(&fresh.settings(), Some(&to), false).unwrap();
+    assert_ne!(older.restored().await.unwrap(), Some(restored));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_copy_without_the_log_that_continues_its_base_is_refused_by_the_name_of_the_log() {
     let elsewhere = tempfile::tempdir().unwrap();
     let to = elsewhere.path().join("copy");

@@ -54,6 +54,22 @@ async fn a_database_with_a_damaged_page_is_refused_with_its_last_commit_and_the_
 }
 
 #[tokio::test]
+async fn a_missing_database_file_is_refused_with_its_last_commit_also_at_every_later_start() {
+    let home = stopped().await;
+    fs::remove_file(home.database()).unwrap();
+    let refused = home.refusal();
+    let parts = [
+        "is missing",
+        "commit group 60 of 20",
+        "was acknowledged",
+        RESTORE,
+    ];
+    says(&refused, &parts);
+    assert!(refused.is_lasting());
+    assert!(!home.database().exists(), "nothing is made in its place");
+}
+
+#[tokio::test]
 async fn an_empty_database_file_is_refused_with_its_last_commit_and_the_way_back() {
     let home = stopped().await;
     fs::write(home.database(), "").unwrap();
