@@ -482,7 +482,7 @@ mod tests {
         damaged[at..].fill(0);
         fs::write(&database, damaged).unwrap();
         let failed = check.run(false).unwrap_err().to_string();
-        assert!(failed.contains("is damaged: restore a backup"), "{failed}");
+        assert!(failed.contains("did not pass the check"), "{failed}");
     }
 
     #[tokio::test]
