@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::Inner;
 use super::counter;
 use super::egress;
-use super::host::Gone;
+use super::host::StepError;
 use super::journal::JournalWriter;
 use super::library::Step;
 use super::redact::Redactor;
@@ -83,7 +83,7 @@ impl Drive<'_> {
         let Ok(begun) = tokio::time::timeout_at(self.until, begun).await else {
             return Err(self.no_outcome("the time for this call is over"));
         };
-        let (mut step, mut running) = begun.map_err(|gone| self.gone(&gone))?;
+        let (mut step, mut running) = begun.map_err(|error| self.step_failed(&error))?;
         let mut effects: FuturesUnordered<PendingEffect<'_>> = FuturesUnordered::new();
         let mut count = 0;
         loop {
@@ -127,7 +127,7 @@ impl Drive<'_> {
             };
             let message = self.write(&resume)?;
             let resumed = call.resume(self.version, &message).await;
-            (step, running) = resumed.map_err(|gone| self.gone(&gone))?;
+            (step, running) = resumed.map_err(|error| self.step_failed(&error))?;
         }
     }
 
@@ -259,7 +259,7 @@ impl Drive<'_> {
         self.no_outcome(&failed.fault.message)
     }
 
-    fn gone(&self, Gone(why): &Gone) -> CallFailure {
+    fn step_failed(&self, StepError(why): &StepError) -> CallFailure {
         self.no_outcome(why)
     }
 

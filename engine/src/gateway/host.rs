@@ -23,17 +23,17 @@ pub(super) enum GatewayHost {
 }
 
 /// Call for which the host holds state; dropping it ends the call there.
-pub(super) enum Running {
+pub(super) enum RunningCall {
     Worker(worker::Running),
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
     Linked(library::Running),
 }
 
 /// Reason why a step has no answer: a sentence.
-pub(super) struct Gone(pub String);
+pub(super) struct StepError(pub String);
 
 /// Result of a step, and the call to resume if there is one.
-pub(super) type Stepped = Result<(Step, Option<Running>), Gone>;
+pub(super) type StepResult = Result<(Step, Option<RunningCall>), StepError>;
 
 impl GatewayHost {
     /// Creates the worker of the engine's own copy of an inspected file. With `start` its process
@@ -60,24 +60,24 @@ impl GatewayHost {
         version: &Version,
         redactor: &Redactor,
         message: &[u8],
-    ) -> Stepped {
+    ) -> StepResult {
         match self {
             Self::Worker(worker) => {
                 let begun = worker.begin(redactor, message).await;
-                self.judge(version);
+                self.check_health(version);
                 let (step, running) = begun?;
-                Ok((step, running.map(Running::Worker)))
+                Ok((step, running.map(RunningCall::Worker)))
             }
             #[cfg(any(feature = "simulation", feature = "fuzzing"))]
             Self::Linked(library) => {
                 let (step, call) = library.begin(message);
-                Ok((step, call.map(Running::Linked)))
+                Ok((step, call.map(RunningCall::Linked)))
             }
         }
     }
 
     /// Quarantines a version whose workers crash in a loop.
-    fn judge(&self, version: &Version) {
+    fn check_health(&self, version: &Version) {
         if let Some(worker) = self.worker()
             && worker.is_condemned()
         {
@@ -110,7 +110,7 @@ impl GatewayHost {
     /// Starts its process. Blocks.
     pub(super) fn start(&self) -> Result<(), Refused> {
         match self.worker() {
-            // Payments go on meanwhile, through the version that is in use.
+            // With pauses: payments go on through the version that is in use.
             Some(worker) => worker.start(Throttle::Resting),
             None => Ok(()),
         }
@@ -131,13 +131,13 @@ impl GatewayHost {
     }
 }
 
-impl Running {
+impl RunningCall {
     /// Resumes with the result of one effect.
-    pub(super) async fn resume(self, version: &Version, message: &[u8]) -> Stepped {
+    pub(super) async fn resume(self, version: &Version, message: &[u8]) -> StepResult {
         match self {
             Self::Worker(running) => {
                 let resumed = running.resume(message).await;
-                version.host.judge(version);
+                version.host.check_health(version);
                 let (step, running) = resumed?;
                 Ok((step, running.map(Self::Worker)))
             }

@@ -1,5 +1,5 @@
 //! Gateways that do harm in their own process: the engine goes on, another gateway's payments see
-//! nothing of it, and what was open ends by the money rule.
+//! nothing of it, and open calls end by the money rule.
 
 mod host;
 mod table;

@@ -1,6 +1,5 @@
-//! All that a gateway can do wrong in its worker: each call ends by the money rule, a version that goes
-//! on so comes into quarantine with the reason, and another gateway is paid through meanwhile without
-//! an error.
+//! Every misdeed of a gateway in its worker. Each call ends by the money rule. A version that goes on
+//! comes into quarantine with the reason. Another gateway is paid through during all of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use switchyard_tests::eventually;
 
 use crate::host::{Host, Others, nonsense, on_two_threads};
 
-/// What a gateway does before anything was sent and after it, and what becomes of it.
+/// Misdeed before anything was sent and after it, and its end.
 type Misdeed = ([&'static str; 2], End);
 
 enum End {
@@ -44,7 +43,7 @@ const TABLE: [Misdeed; 13] = [
     (["panic twice", "panic twice"], death("SIGABRT")),
 ];
 
-/// What a worker that dies three times comes to.
+/// End of a version whose worker dies three times.
 const fn death(how: &'static str) -> End {
     Quarantine(how, 3, DIED)
 }

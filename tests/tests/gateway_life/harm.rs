@@ -1,5 +1,5 @@
-//! A gateway that ends its own process: the server stays up, open calls end by the money rule, another
-//! gateway pays, and no attempt goes to the same version again.
+//! A gateway that ends its own process: the server stays up, open calls end by the money rule,
+//! another gateway pays, and no attempt goes to the same version again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

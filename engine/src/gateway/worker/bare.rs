@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::{Running, Worker, WorkerSettings};
-use crate::gateway::host::Gone;
+use crate::gateway::host::StepError;
 use crate::gateway::inspect::{self, Inspection, Refused};
 use crate::gateway::library::Step;
 use crate::gateway::redact::Redactor;
@@ -61,7 +61,7 @@ impl BareCall {
     }
 }
 
-fn stepped(said: Result<(Step, Option<Running>), Gone>) -> DirectStep {
+fn stepped(said: Result<(Step, Option<Running>), StepError>) -> DirectStep {
     match said {
         Ok((Step::Ready(message), _)) => DirectStep::Ready(message),
         Ok((Step::Pending(message), Some(running))) => {
@@ -72,6 +72,6 @@ fn stepped(said: Result<(Step, Option<Running>), Gone>) -> DirectStep {
         }
         Ok((Step::Failed(message), _)) => DirectStep::Failed(message),
         Ok((Step::Nonsense(what), _)) => DirectStep::Nonsense(what),
-        Err(Gone(why)) => DirectStep::Gone(why),
+        Err(StepError(why)) => DirectStep::Gone(why),
     }
 }

@@ -40,7 +40,7 @@ use self::process::{KillReason, Process};
 pub(super) use self::record::Death;
 use self::record::Record;
 pub use self::walls::{WALLS, refused_walls};
-use super::host::Gone;
+use super::host::StepError;
 use super::inspect::Refused;
 use super::library::Step;
 use super::redact::Redactor;
@@ -139,12 +139,12 @@ impl Worker {
         &self,
         redactor: &Redactor,
         message: &[u8],
-    ) -> Result<(Step, Option<Running>), Gone> {
+    ) -> Result<(Step, Option<Running>), StepError> {
         // Retry once: an idle worker may stop at this moment, and nothing of the call was begun
         // then.
         for _ in 0..2 {
             let process = self.process().await?;
-            let Some((call, answer)) = process.begin(redactor, message).map_err(Gone)? else {
+            let Some((call, answer)) = process.begin(redactor, message).map_err(StepError)? else {
                 continue;
             };
             let running = Running {
@@ -154,7 +154,7 @@ impl Worker {
             };
             return running.answer(answer).await;
         }
-        Err(Gone("its worker ended as it began".to_owned()))
+        Err(StepError("its worker ended as it began".to_owned()))
     }
 
     /// Whether it crashed so often that its version has to be quarantined. Returns `true` once.
@@ -181,7 +181,7 @@ impl Worker {
     }
 
     /// Returns the running process, or starts one.
-    async fn process(&self) -> Result<Arc<Process>, Gone> {
+    async fn process(&self) -> Result<Arc<Process>, StepError> {
         if let Some(process) = self.that_runs() {
             return Ok(process);
         }
@@ -198,9 +198,9 @@ impl Worker {
             Ok(Ok(process)) => process,
             Ok(Err(why)) => {
                 self.launch.note_failed_start(&why);
-                return Err(Gone(format!("its worker cannot start: {why}")));
+                return Err(StepError(format!("its worker cannot start: {why}")));
             }
-            Err(_) => return Err(Gone("the engine is stopping".to_owned())),
+            Err(_) => return Err(StepError("the engine is stopping".to_owned())),
         };
         self.now_runs(&process);
         Ok(process)
@@ -248,15 +248,15 @@ impl Drop for Worker {
 
 impl Running {
     /// Resumes with the result of one effect.
-    pub(super) async fn resume(self, message: &[u8]) -> Result<(Step, Option<Self>), Gone> {
-        let answer = self.process.resume(self.call, message).map_err(Gone)?;
+    pub(super) async fn resume(self, message: &[u8]) -> Result<(Step, Option<Self>), StepError> {
+        let answer = self.process.resume(self.call, message).map_err(StepError)?;
         self.answer(answer).await
     }
 
     async fn answer(
         mut self,
         answer: tokio::sync::oneshot::Receiver<Step>,
-    ) -> Result<(Step, Option<Self>), Gone> {
+    ) -> Result<(Step, Option<Self>), StepError> {
         match answer.await {
             Ok(step @ Step::Pending(_)) => Ok((step, Some(self))),
             Ok(step) => {
@@ -265,7 +265,7 @@ impl Running {
             }
             Err(_) => {
                 self.is_held = false;
-                Err(Gone(self.process.why().to_owned()))
+                Err(StepError(self.process.why().to_owned()))
             }
         }
     }
@@ -310,7 +310,7 @@ mod tests {
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone());
         let _logged = tracing::subscriber::set_default(subscriber.finish());
         let begun = worker.begin(&Redactor::default(), b"{}").await;
-        assert!(begun.is_err_and(|Gone(why)| why.contains("its worker cannot start")));
+        assert!(begun.is_err_and(|StepError(why)| why.contains("its worker cannot start")));
         let refused = worker.start(Throttle::AtOnce).unwrap_err().to_string();
         assert!(refused.contains("its process did not start"), "{refused}");
         let text = String::from_utf8(log.0.lock().clone()).unwrap();

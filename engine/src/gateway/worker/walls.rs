@@ -15,9 +15,9 @@ pub const WALLS: [&str; 10] = [
     "seccomp",
 ];
 
-/// Returns the missing restrictions without which no gateway is loaded. The network namespace is one
-/// only together with the filter of system calls: the filter permits no socket, so that a gateway
-/// has no network where the kernel or a container permits no namespace.
+/// Returns the missing restrictions without which no gateway is loaded. The network namespace is
+/// one of them only when the filter of system calls is missing, too: the filter permits no socket,
+/// so a gateway has no network where the kernel or a container permits no namespace.
 pub fn refused_walls<'w>(missing: &'w [String], accepted: &[String]) -> Vec<&'w String> {
     let has_filter = !missing.iter().any(|wall| name(wall) == "seccomp");
     let is_needed = |wall: &&String| !(has_filter && name(wall) == "network");
