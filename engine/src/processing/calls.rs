@@ -14,7 +14,6 @@ use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{Call, CallEnd, Journal, Operation, Version};
 use crate::ids::AttemptId;
-use crate::planted::{Fault, is_planted};
 use crate::secret::Secret;
 use crate::transaction::{Action, Attempt, Command, Outcome, Transaction};
 
@@ -220,10 +219,7 @@ async fn ask_gateway(
             .and_then(|connection| connection.reconfigured_at()),
         state: attempt.gateway_state.clone(),
         input: input::build(engine, tx, attempt, operation, job.code.as_ref()),
-        environment: match is_planted(Fault::EnvironmentMixed) {
-            true => crate::environment::Environment::Sandbox,
-            false => tx.environment,
-        },
+        environment: tx.environment,
     };
     engine.gateways.call(call).await
 }
@@ -233,10 +229,7 @@ async fn ask_gateway(
 fn version_of(engine: &Engine, attempt: &Attempt) -> Option<Arc<Version>> {
     let candidate = &attempt.candidate;
     let gateways = &engine.gateways;
-    let version = match is_planted(Fault::VersionForgotten) {
-        true => gateways.current(&candidate.gateway),
-        false => gateways.version(&candidate.gateway, &candidate.gateway_hash),
-    };
+    let version = gateways.version(&candidate.gateway, &candidate.gateway_hash);
     let reader = || gateways.reader(&candidate.gateway);
     version.or_else(|| attempt.presumed.then(reader).flatten())
 }
