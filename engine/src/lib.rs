@@ -32,7 +32,6 @@ pub mod language;
 pub mod limits;
 pub mod mail;
 pub mod money;
-pub mod planted;
 pub mod processing;
 mod queue;
 pub mod quota;

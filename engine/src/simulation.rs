@@ -1,29 +1,34 @@
 //! Seams for the deterministic simulation (`tests/simulation`), behind a feature that no release can have.
 //!
-//! One thread is one world. While a [`World`] is in force on a thread, what the engine on it would send to providers, merchants and mail
-//! servers goes to the world's line instead, its actors live on that thread, and the world's fault, if it has one, is planted. The clock
-//! ([`crate::clock::Clock::simulated`]), chance ([`crate::ids::Ids::seeded`]), the disk ([`Disk`]) and the gateways
-//! ([`crate::gateway::StaticGateways`]) are handed in as always.
+//! One thread is one world. While a [`World`] is in force on a thread, the engine's requests to
+//! providers, merchants and mail servers go to the world's line, its actors live on that thread,
+//! and the world may replace the core's decisions. The clock ([`crate::clock::Clock::simulated`]),
+//! chance ([`crate::ids::Ids::seeded`]), the disk ([`Disk`]) and the gateways
+//! ([`crate::gateway::StaticGateways`]) are passed in as always.
 
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use crate::planted::Fault;
-pub use crate::store::{Disk, DiskModel, FlushEnd, Tables};
+pub use crate::store::{ChangedRow, Disk, DiskModel, FlushEnd, Replaces, Tables};
+use crate::transaction::{self, Command, Context, Event, Refusal, Transaction};
 
 #[cfg(not(debug_assertions))]
 compile_error!(
-    "the feature `simulation` plants faults and needs debug assertions: build the program with `--package switchyard`"
+    "the feature `simulation` lets a test replace the engine's decisions and needs debug assertions: build the program with `--package switchyard`"
 );
 
 /// What surrounds the engine on this thread.
 #[derive(Clone)]
 pub struct World {
     pub line: Line,
-    pub fault: Option<Fault>,
+    /// Decides instead of the core.
+    pub decide: Option<Decide>,
 }
+
+/// A function in place of [`transaction::decide`].
+pub type Decide = fn(&Transaction, Command, &Context) -> Result<Vec<Event>, Refusal>;
 
 /// The way out. It is asked for every request that would leave the process.
 pub type Line = Arc<dyn Fn(Request) -> Answering + Send + Sync>;
@@ -87,9 +92,14 @@ pub(crate) fn is_on() -> bool {
     WORLD.with_borrow(Option::is_some)
 }
 
-/// The fault of this thread's world.
-pub fn planted() -> Option<Fault> {
-    WORLD.with_borrow(|world| world.as_ref()?.fault)
+/// Decides by the function of this thread's world. Without one the core decides.
+pub(crate) fn decide(
+    tx: &Transaction,
+    command: Command,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    let replaced = WORLD.with_borrow(|world| world.as_ref()?.decide);
+    replaced.unwrap_or(transaction::decide)(tx, command, context)
 }
 
 /// The way out of this thread's world, if there is one.

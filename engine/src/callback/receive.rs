@@ -14,7 +14,6 @@ use crate::engine::{Engine, EngineError};
 use crate::gateway::{Operation, Version};
 use crate::ids::{CallbackId, ConnectionId};
 use crate::limits::{CALLBACK_BODY_BYTES, CALLBACK_HEAD_BYTES, CALLBACK_ROW_BYTES};
-use crate::planted::{Fault, is_planted};
 use crate::store::Batch;
 
 /// Request as received.
@@ -137,9 +136,7 @@ impl Engine {
             };
             let mut batch = Batch::new();
             row::write(&mut batch, None, &callback);
-            if !is_planted(Fault::CallbackDropped) {
-                self.store().commit(batch).await?;
-            }
+            self.store().commit(batch).await?;
             Ok::<_, EngineError>(callback.received_at)
         };
         match stored.await {

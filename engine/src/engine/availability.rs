@@ -10,7 +10,6 @@ use crate::gateway::{Direction, Operation, Version};
 use crate::ids::{AppId, ConnectionId};
 use crate::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
 use crate::money::{Amount, Currency};
-use crate::planted::{Fault, is_planted};
 use crate::routing::{Offer, Standing};
 use crate::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
 
@@ -110,10 +109,7 @@ impl Engine {
         country: Option<&str>,
         amount: Option<Amount>,
     ) -> Vec<Offer> {
-        let connections = match is_planted(Fault::EnvironmentMixed) {
-            true => self.access().connections(app, Environment::Sandbox),
-            false => self.access().connections(app, environment),
-        };
+        let connections = self.access().connections(app, environment);
         let mut offers: Vec<Offer> = connections
             .iter()
             .map(|connection| {

@@ -8,7 +8,6 @@ use super::prompt::Step;
 use super::{Engine, EngineError, Purpose};
 use crate::ids::TransactionId;
 use crate::money::Amount;
-use crate::planted::{Fault, is_planted};
 use crate::records::NewCustomer;
 use crate::transaction::{
     CancelledBy, ClientContext, Command, Confirm, Customer, Refusal, State, Transaction,
@@ -56,14 +55,10 @@ impl Engine {
         if tx.state == State::AwaitingCustomer && !self.may_start(&tx) {
             return Err(Refusal::Paused.into());
         }
-        let mut price = self
+        let price = self
             .price(&tx, &choice.method)
             .ok_or(Refusal::NoCandidate)?;
-        if is_planted(Fault::RateReadAnew) {
-            price.amount = choice.agreed.unwrap_or(price.amount);
-        }
-        let differs = choice.agreed.is_some_and(|agreed| agreed != price.amount);
-        if differs && !is_planted(Fault::RateMoved) {
+        if choice.agreed.is_some_and(|agreed| agreed != price.amount) {
             return Err(EngineError::PriceChanged);
         }
         self.check_fields(&tx, &choice.method, &choice.fields)?;

@@ -12,7 +12,6 @@ use crate::directory::phone::normalise;
 use crate::idempotency::Once;
 use crate::ids::{PaymentId, PayoutId, TransactionId};
 use crate::money::Amount;
-use crate::planted::{Fault, is_planted};
 use crate::processing::{NotCommitted, Step, commit};
 use crate::quota::{PAYOUT_SPAN, Reservation};
 use crate::records::{self, NewCustomer};
@@ -224,13 +223,6 @@ impl Engine {
             keep(&mut batch, new.id, once, reserved.as_mut());
             let (tx, event) = initiate(transaction, now);
             let step = Step::first(tx, event, now);
-            if is_planted(Fault::AnsweredEarly) {
-                let (engine, after) = (self.clone(), step.after.clone());
-                self.runtime().spawn(async move {
-                    let _ = commit(&engine, batch, &step).await;
-                });
-                return Ok(after);
-            }
             match commit(self, batch, &step).await {
                 Ok(()) => return Ok(step.after),
                 Err(NotCommitted::Commit(CommitError::Conflict)) => {

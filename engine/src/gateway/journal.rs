@@ -22,7 +22,6 @@ use self::rules::{Row, Tally};
 use super::redact::Redactor;
 use crate::clock::Timestamp;
 use crate::ids::{AttemptId, TransactionId};
-use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
 use crate::transaction::Attempt;
 
@@ -252,9 +251,7 @@ impl<'c> JournalWriter<'c> {
                 return Err(JournalError::NoJournal);
             };
             self.desk().tally.announce();
-            if is_planted(Fault::JournalSkipped) {
-                // Planted fault: nothing is written.
-            } else if let Err(error) = self.write(journal, Some((number, &exchange))).await {
+            if let Err(error) = self.write(journal, Some((number, &exchange))).await {
                 self.desk().tally.withdraw();
                 return Err(error.into());
             }
@@ -292,9 +289,6 @@ impl<'c> JournalWriter<'c> {
             return;
         };
         self.desk().tally.end(exchange.stage);
-        if is_planted(Fault::JournalSkipped) || is_planted(Fault::AnswerUnwritten) {
-            return;
-        }
         if let Err(error) = self.write(journal, Some((number, &exchange))).await {
             // The row in the journal stays "maybe sent", which is the safe interpretation.
             tracing::warn!(

@@ -93,7 +93,6 @@ pub use self::worker::{
 use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::Ids;
-use crate::planted::{Fault, is_planted};
 use crate::transaction::Outcome;
 
 /// Gateways of this engine; clones share them.
@@ -269,14 +268,10 @@ impl Gateways {
     /// Runs one operation to its outcome. Never fails: a failure is an outcome, too. A query first
     /// waits for a permit of its connection.
     pub async fn call(&self, mut call: Call) -> CallEnd {
-        let shares = is_planted(Fault::TurnsShared);
-        if call.operation != Operation::Query && !shares {
+        if call.operation != Operation::Query {
             return self.run(call).await;
         }
-        let connection = match shares {
-            true => String::new(),
-            false => drive::connection(&call.gateway, call.environment, &call.config),
-        };
+        let connection = drive::connection(&call.gateway, call.environment, &call.config);
         let Some(turn) = self.0.turns.take(connection).await else {
             let why = format!(
                 "gateway {}: too many queries of this connection wait for its provider",
@@ -314,7 +309,7 @@ impl Gateways {
             mut state,
             input,
         } = call;
-        let redactor = Redactor::new(&gateway.manifest, &config).with_typed(typed_in(&input));
+        let redactor = Redactor::new(&gateway.manifest, &config).with_typed(&input);
         let asked_at = self.0.clock.now();
         let (name, verb) = (gateway.name(), operation.as_str());
         let scribe = JournalWriter::new(Some(&journal), &redactor, name, verb);
@@ -404,9 +399,6 @@ impl Gateways {
         journal: &Journal,
         why: String,
     ) -> Outcome {
-        if is_planted(Fault::NotFoundBelieved) {
-            return Outcome::NotSent { why };
-        }
         let Some(seconds) = final_after_seconds else {
             return Outcome::unknown(why);
         };
@@ -473,14 +465,6 @@ impl Default for Gateways {
     fn default() -> Self {
         Self::new(GatewaySettings::default(), Clock::wall(), Ids::system())
             .expect("ring is compiled in, and that is all a client without files or proxies needs")
-    }
-}
-
-/// Part of an input that the payer typed.
-fn typed_in(input: &Value) -> &Value {
-    match is_planted(Fault::CodeKept) {
-        true => &Value::Null,
-        false => input,
     }
 }
 

@@ -18,28 +18,15 @@ use crate::environment::Environment;
 use crate::ids::TransactionId;
 use crate::limits::{MAX_GATEWAY_POLL, MIN_GATEWAY_POLL};
 use crate::money::{Amount, Currency};
-use crate::planted::{Fault, is_planted};
 use crate::transaction::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
 
 /// Outcome of a call that failed without one. Only an operation that submits something can be "not
 /// sent". A query, for instance, is about an attempt that was sent already, and its own failure
 /// proves nothing about that.
 pub(super) fn without_outcome(operation: Operation, maybe_sent: bool, why: String) -> Outcome {
-    if is_planted(Fault::TimeoutDeclined) && maybe_sent {
-        return Outcome::Declined(Decline {
-            reason: DeclineReason::PayerTimeout,
-            retryable: false,
-            provider_id: None,
-            provider_code: None,
-            provider_message: None,
-            field: None,
-        });
-    }
-    let is_not_sent = rules::is_not_sent(operation.submits(), maybe_sent);
-    if is_not_sent || (operation.submits() && is_planted(Fault::UnknownRetried)) {
-        Outcome::NotSent { why }
-    } else {
-        Outcome::unknown(why)
+    match rules::is_not_sent(operation.submits(), maybe_sent) {
+        true => Outcome::NotSent { why },
+        false => Outcome::unknown(why),
     }
 }
 

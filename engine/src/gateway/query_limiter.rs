@@ -10,7 +10,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::limits::{GATEWAY_CALL, GATEWAY_QUERIES};
-use crate::planted::{Fault, is_planted};
 
 /// Semaphores by connection. The entry of an unused connection is removed at the next insertion.
 #[derive(Default)]
@@ -48,11 +47,7 @@ impl QueryLimiter {
             return semaphore;
         }
         all.retain(|_, semaphore| semaphore.strong_count() > 0);
-        let places = match is_planted(Fault::TurnsShared) {
-            true => 1,
-            false => GATEWAY_QUERIES,
-        };
-        let semaphore = Arc::new(Semaphore::new(places));
+        let semaphore = Arc::new(Semaphore::new(GATEWAY_QUERIES));
         all.insert(connection, Arc::downgrade(&semaphore));
         semaphore
     }

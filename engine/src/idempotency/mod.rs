@@ -22,7 +22,6 @@ use crate::clock::{Clock, Timestamp};
 use crate::environment::Environment;
 use crate::ids::{AppId, TransactionId};
 use crate::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
-use crate::planted::{Fault, is_planted};
 use crate::records::RecordError;
 use crate::store::{Batch, Store, StoreError, Table};
 
@@ -164,9 +163,6 @@ impl Once<'_> {
     /// Adds the row with the answer for `id`, and the check that nobody was faster.
     pub fn keep(&self, batch: &mut Batch, id: TransactionId) {
         let pending = self.pending;
-        if is_planted(Fault::KeyForgotten) {
-            return;
-        }
         match &pending.stale {
             None => batch.require_absent(Table::Idempotency, &pending.key),
             Some((stale, at)) => {

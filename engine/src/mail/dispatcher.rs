@@ -15,7 +15,6 @@ use super::streak::Line;
 use crate::clock::Timestamp;
 use crate::directory::Directory;
 use crate::limits;
-use crate::planted::{Fault, is_planted};
 use crate::queue::{Backlog, Found, QueueHandle, QueueWork, each_row, sooner};
 use crate::store::{Batch, CommitError, Direction, StoreError, Table};
 use crate::transaction::Kind;
@@ -276,11 +275,6 @@ fn batch(
     let mut batch = Batch::new();
     batch.require_value(Table::Outbox, key, value);
     batch.delete(Table::Outbox, key);
-    if is_planted(Fault::MailRepeated) {
-        let due = shared.clock.now().plus(Duration::from_secs(60 * 60));
-        batch.put(Table::Outbox, queued_mail::key(due, letter.id), value);
-        return batch;
-    }
     if let Verdict::Retry { due } = verdict {
         batch.put(
             Table::Outbox,

@@ -14,7 +14,6 @@ use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::gateway::{Call, CallEnd, Journal, Operation, Version};
 use crate::ids::AttemptId;
-use crate::planted::{Fault, is_planted};
 use crate::secret::Secret;
 use crate::transaction::{Action, Attempt, Command, Kind, Outcome, Transaction};
 
@@ -226,10 +225,7 @@ async fn ask_gateway(
             operation,
             job.code.as_ref(),
         ),
-        environment: match is_planted(Fault::EnvironmentMixed) {
-            true => crate::environment::Environment::Sandbox,
-            false => tx.environment,
-        },
+        environment: tx.environment,
     };
     engine.gateways().call(call).await
 }
@@ -239,10 +235,7 @@ async fn ask_gateway(
 fn version_of(engine: &Engine, attempt: &Attempt) -> Option<Arc<Version>> {
     let candidate = &attempt.candidate;
     let gateways = engine.gateways();
-    let version = match is_planted(Fault::VersionForgotten) {
-        true => gateways.current(&candidate.gateway),
-        false => gateways.version(&candidate.gateway, &candidate.gateway_hash),
-    };
+    let version = gateways.version(&candidate.gateway, &candidate.gateway_hash);
     let reader = || gateways.reader(&candidate.gateway);
     version.or_else(|| attempt.presumed.then(reader).flatten())
 }

@@ -9,7 +9,6 @@ use crate::engine::{Engine, EngineError};
 use crate::environment::Environment;
 use crate::ids::{AppId, EventId};
 use crate::mail;
-use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::store::{Batch, CommitError};
 use crate::transaction::{
@@ -110,15 +109,7 @@ pub(crate) async fn commit(
             _ => None,
         });
     let opened: Vec<CaseReason> = opened.collect();
-    let mut early = Batch::default();
-    let told = match is_planted(Fault::AnnouncedEarly) {
-        true => enqueue_notifications(engine, &mut early, step),
-        false => enqueue_notifications(engine, &mut batch, step),
-    };
-    if !early.is_empty() {
-        let _ = engine.store().commit(early).await;
-        engine.webhooks().nudge(&told.webhooks);
-    }
+    let told = enqueue_notifications(engine, &mut batch, step);
     engine
         .store()
         .commit(batch)
@@ -157,7 +148,6 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
     };
     for action in &step.actions {
         match action {
-            Action::Announce(_) if is_planted(Fault::OutboxDropped) && after.state.is_final() => {}
             Action::Announce(name) => {
                 let event = webhook::event_id(after.id, *name, now);
                 let webhooks = engine.access().enabled_webhooks(after.app);
@@ -172,7 +162,6 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
                     transaction: after.clone(),
                 });
             }
-            Action::Mail(_) if is_planted(Fault::MailForgotten) => {}
             Action::Mail(to) => {
                 let app = engine.access().app(after.app);
                 if let Some(app) = app.filter(|_| engine.mails().admits(after, *to, now)) {

@@ -16,8 +16,6 @@ mod submissions;
 mod tests;
 mod transaction;
 mod watchers;
-#[cfg(feature = "simulation")]
-mod wrong;
 
 pub(crate) use calls::query;
 pub use commit::Announcement;

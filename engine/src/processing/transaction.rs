@@ -12,13 +12,15 @@ use crate::engine::{Engine, EngineError, Plan};
 use crate::gateway::{self, Recovered};
 use crate::ids::{AttemptId, CaseId, TransactionId};
 use crate::limits::TRANSACTION_MAILBOX;
-use crate::planted::{Fault, is_planted};
 use crate::records;
 use crate::runtime::Snapshot;
+#[cfg(feature = "simulation")]
+use crate::simulation::decide;
 use crate::store::{Batch, CommitError};
+#[cfg(not(feature = "simulation"))]
+use crate::transaction::decide;
 use crate::transaction::{
-    Attempt, Command, Context as Decision, Due, Route, Transaction, decide, due, may_recover,
-    recovery,
+    Attempt, Command, Context as Decision, Due, Route, Transaction, due, may_recover, recovery,
 };
 
 /// How often a step is decided anew because somebody else changed the transaction meanwhile.
@@ -210,12 +212,7 @@ async fn make(
     let decided = catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]
         engine.faults().inject_panic("decide");
-        #[cfg(feature = "simulation")]
-        let asked = command.clone();
-        let decided = decide(tx, command, &context);
-        #[cfg(feature = "simulation")]
-        let decided = super::wrong::turned(tx, &asked, decided);
-        let events = decided?;
+        let events = decide(tx, command, &context)?;
         Ok::<_, EngineError>((!events.is_empty()).then(|| Step::of(tx.clone(), events, now)))
     }));
     let decided = decided.unwrap_or_else(|_| {
@@ -286,8 +283,7 @@ async fn woken(engine: &Engine, tx: &Arc<Transaction>) -> Result<Option<Command>
     }
     engine.store().commit(batch).await?;
     let recovered = gateway::recover(engine.store(), tx.id, attempt).await;
-    let maybe_sent =
-        !matches!(recovered, Ok(Recovered::NothingSent)) && !is_planted(Fault::RecoveryBlind);
+    let maybe_sent = !matches!(recovered, Ok(Recovered::NothingSent));
     if !may_recover(tx, maybe_sent, engine.clock().now()) {
         return Ok(None);
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{RecordError, cases, counts, keys, names};
 use crate::ids::{ConnectionId, TransactionId};
-use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::{Recorded, Transaction};
 
@@ -51,7 +50,7 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
         if let Some(at) = old {
             batch.delete(Table::Timer, keys::timer(at, after.id));
         }
-        if let Some(at) = new.filter(|_| !is_planted(Fault::TimerForgotten)) {
+        if let Some(at) = new {
             batch.put(Table::Timer, keys::timer(at, after.id), []);
         }
     }
@@ -60,10 +59,8 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
     if old != Some(new) {
         let line = keys::list(after.app, after.environment, after.id);
         batch.put(Table::Index, line, new.as_str().as_bytes());
-        if !(is_planted(Fault::CountForgotten) && new.is_final()) {
-            let change = (old, Some(new));
-            counts::count(batch, after.app, after.environment, after.id, change);
-        }
+        let change = (old, Some(new));
+        counts::count(batch, after.app, after.environment, after.id, change);
     }
     Ok(())
 }

@@ -68,7 +68,7 @@ use self::group_commit::GroupWait;
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{CrashingKv, Death, MemoryDisk};
 #[cfg(feature = "simulation")]
-pub use self::kv::simulated::{Disk, DiskModel, FlushEnd, Tables};
+pub use self::kv::simulated::{ChangedRow, Disk, DiskModel, FlushEnd, Replaces, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
 use self::kv::sqlite::tail::Tail;
 use self::kv::{Kv, KvError, Scan};

@@ -2,14 +2,12 @@
 //! transaction change, or a change without its event, is impossible.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::payload;
 use super::row::Row;
 use crate::access::Webhook;
 use crate::clock::Timestamp;
 use crate::ids::{DeliveryId, EventId, WebhookId};
-use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, Table};
 use crate::transaction::{EventName, Transaction};
 
@@ -84,12 +82,7 @@ pub(super) fn row(
 /// and commit.
 pub(super) fn due(name: EventName, initiated_at: Timestamp, now: Timestamp) -> Timestamp {
     if payload::sequence(name) == 1 {
-        let late = Duration::from_secs(if is_planted(Fault::OrderForgotten) {
-            600
-        } else {
-            0
-        });
-        initiated_at.plus(late)
+        initiated_at
     } else {
         now
     }

@@ -16,7 +16,6 @@ use super::signing;
 use crate::clock::Timestamp;
 use crate::egress::{self, Client, ClientError, Failure, Names, Probe};
 use crate::limits;
-use crate::planted::{Fault, is_planted};
 
 /// Signs and sends requests. Clones share the connections.
 #[derive(Clone)]
@@ -112,10 +111,7 @@ impl Sender {
     }
 
     fn headers(&self, row: &Row, secret: &str, now: Timestamp) -> HeaderMap {
-        let id = match is_planted(Fault::EventRenamed) && row.attempts > 0 {
-            true => row.delivery.to_string(),
-            false => row.event.to_string(),
-        };
+        let id = row.event.to_string();
         let signature = signing::service_signature(secret, &row.body);
         let standard = signing::standard_signature(secret, &id, now, &row.body);
         let mut headers = HeaderMap::new();

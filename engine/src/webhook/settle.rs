@@ -13,7 +13,6 @@ use super::row::Row;
 use crate::access::Webhook;
 use crate::clock::Timestamp;
 use crate::egress::Failure;
-use crate::planted::{Fault, is_planted};
 use crate::store::{Batch, CommitError, StoreError, Table};
 
 /// Result of an attempt, for the dispatcher.
@@ -84,13 +83,7 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
     let status = attempt.response.as_ref().map(|response| response.status);
     // A date in `Retry-After` is by the receiver's clock: compare with the wall clock.
     let retry_after = attempt.answered("retry-after");
-    let heard = match heard(status, retry_after, shared.clock.shown()) {
-        Heard::Acknowledged if is_planted(Fault::AcknowledgmentForgotten) => {
-            Heard::Refused { wait: None }
-        }
-        Heard::Gone if is_planted(Fault::GoneForgotten) => Heard::Acknowledged,
-        heard => heard,
-    };
+    let heard = heard(status, retry_after, shared.clock.shown());
     if heard == Heard::Gone && webhook.options.retry.follows_receiver() {
         switch_off(shared, webhook).await;
     }
@@ -197,7 +190,7 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
     let mut batch = Batch::new();
     batch.require_value(Table::Outbox, row.key(), row.value());
     batch.delete(Table::Outbox, row.key());
-    if status == DeliveryStatus::Waiting && !is_planted(Fault::DeliveryForgotten) {
+    if status == DeliveryStatus::Waiting {
         batch.put(Table::Outbox, after.key(), after.value());
     }
     log::put_attempt(&mut batch, attempt);

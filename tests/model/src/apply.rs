@@ -4,6 +4,7 @@ use crate::base::{
     CANCELS, ENDS, IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, customer, earlier,
     id_number, long_ago, past_its_end, reference,
 };
+use crate::faults::decision;
 use crate::ids::AttemptId;
 use crate::key::{decoded_action, refused_field};
 use crate::secret::Secret;
@@ -11,8 +12,8 @@ use crate::steps::{Names, Ordered, PAYER, Said, Standing, Step, Turn, What, is_l
 use crate::transaction::{
     Action, AttemptKey, AttemptState, ByOperator, CaseReason, ClientContext, Command, Confirm,
     Context, Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order,
-    Outcome, Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions,
-    decide, due, evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
+    Outcome, Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions, due,
+    evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
 };
 use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
@@ -111,7 +112,7 @@ fn standing(step: Step) -> Standing {
 /// The core decides, and its events and actions take effect.
 fn carry_out(taken: &mut Taken, scope: &Scope, command: Command, standing: Standing) {
     let context = context(&taken.after.tx, &command, standing);
-    let decided = decide(&taken.after.tx, command.clone(), &context);
+    let decided = decision(&taken.after.tx, command.clone(), &context);
     let on_hold = taken.after.tx.state == State::OnHold;
     let World {
         tx, sides, named, ..

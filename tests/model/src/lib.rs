@@ -28,9 +28,6 @@ pub mod limits;
 #[path = "../../../engine/src/money/mod.rs"]
 #[allow(dead_code, reason = "the model needs few operations on amounts")]
 pub mod money;
-#[path = "../../../engine/src/planted.rs"]
-#[allow(dead_code, reason = "most faults are planted outside the core")]
-pub mod planted;
 #[path = "../../../engine/src/routing/mod.rs"]
 #[allow(
     dead_code,
@@ -56,6 +53,7 @@ pub mod base;
 pub mod call;
 pub mod codes;
 pub mod every;
+pub mod faults;
 pub mod history;
 pub mod key;
 pub mod names;
@@ -63,7 +61,6 @@ pub mod promises;
 pub mod reduce;
 pub mod rules;
 pub mod search;
-pub mod simulation;
 pub mod steps;
 pub mod story;
 pub mod world;

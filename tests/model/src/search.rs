@@ -16,7 +16,7 @@ use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_128;
 
 pub use self::seen::Seen;
-use crate::simulation::{plant, planted};
+use crate::faults::{plant, planted};
 
 /// Something whose histories are explored.
 pub trait Model: Sync {

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 
 use switchyard_model::apply::Taken;
 use switchyard_model::base::Sum;
+use switchyard_model::faults::{Fault, plant};
 use switchyard_model::history::{Observer, explore};
 use switchyard_model::key::{decode, encode};
 use switchyard_model::names;
-use switchyard_model::planted::Fault;
 use switchyard_model::promises::Promise;
 use switchyard_model::rules::UNREACHED;
 use switchyard_model::search::Bounds;
-use switchyard_model::simulation::plant;
 use switchyard_model::steps::Step;
 use switchyard_model::story::tell;
 use switchyard_model::transaction::Kind;

@@ -10,12 +10,13 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use switchyard_engine::limits::CALLBACK_TRIES;
-use switchyard_engine::simulation::{Fault as Planted, planted};
 use switchyard_gateway::abi::{ABI_MAJOR, Bytes, Plugin, Sink};
 use switchyard_gateway::{
     Amount, Callback, CallbackResult, Cancel, Collect, Context, DeclineReason, Direction, Fault,
     Gateway, Money, Outcome, PayerAction, Payout, Query, SubmitInput, gateway, runtime,
 };
+
+use crate::faults::{self, is_planted};
 
 #[derive(Default)]
 struct Simulated;
@@ -107,7 +108,7 @@ impl Gateway for Simulated {
         }
         let is_signed =
             news.header("x-signature") == Some(signature(&config.secret, &body).as_str());
-        if !is_signed && planted() != Some(Planted::ForgeryBelieved) {
+        if !is_signed && !is_planted(faults::Fault::ForgeryBelieved) {
             return Ok(CallbackResult::refused("the signature does not fit"));
         }
         let Ok(news) = serde_json::from_slice::<News>(&body) else {
@@ -290,6 +291,7 @@ thread_local! {
 /// Resets the state of this thread for a new history.
 pub fn begin_history() {
     PANICS.take();
+    BEGINS.set(0);
 }
 
 /// Whether a panic over this callback is allowed. The engine's last try never panics: a callback
@@ -309,7 +311,10 @@ unsafe extern "C" fn begin<const NUMBER: u8>(
     answer: Sink,
     call: *mut *mut c_void,
 ) -> i32 {
-    BEGINS.set(NUMBER);
+    BEGINS.set(match is_planted(faults::Fault::VersionForgotten) {
+        true => NUMBER.max(BEGINS.get()),
+        false => NUMBER,
+    });
     // SAFETY: the requirements of this function are those of `c_begin`.
     unsafe { runtime::c_begin::<Simulated>(message, answer, call) }
 }

@@ -9,7 +9,7 @@ use switchyard_engine::environment::Environment;
 use switchyard_engine::gateway::{Overview, exchanges};
 use switchyard_engine::mail;
 use switchyard_engine::records::ListQuery;
-use switchyard_engine::simulation::{Disk, Fault};
+use switchyard_engine::simulation::Disk;
 use switchyard_engine::store::{Direction, Table};
 use switchyard_engine::testing::START;
 use switchyard_engine::transaction::{
@@ -17,6 +17,7 @@ use switchyard_engine::transaction::{
 };
 use switchyard_engine::webhook::DeliveryStatus;
 
+use crate::faults::{self, Fault};
 use crate::image::{self, Image};
 use crate::life::{EXACT_UNTIL, Ended, Life};
 use crate::panics;
@@ -60,9 +61,10 @@ pub fn run(plan: Plan, options: Options) -> History {
     crate::gateway::begin_history();
     let seed = plan.seed;
     let image = image::of(&plan);
+    let _planted = faults::plant(options.fault);
     let world = Shared::new(plan.clone(), options.keeps_log);
     world.lock().invite();
-    let disk = Disk::holding(image.tables.clone(), nature(&world, options.fault));
+    let disk = Disk::holding(image.tables.clone(), nature(&world));
     let mut deaths = plan.deaths.iter().copied();
     let mut steps = Vec::new();
     let mut found = Vec::new();
@@ -73,7 +75,6 @@ pub fn run(plan: Plan, options: Options) -> History {
             image: &image,
             number,
             die_at: deaths.next(),
-            fault: options.fault,
         };
         let ended = life.live();
         steps.push(world.lock().steps);

@@ -124,7 +124,7 @@ fn make(shape: Shape) -> Image {
         .expect("a runtime without threads and sockets takes nothing that could be missing");
     let _world = switchyard_engine::simulation::enter(World {
         line: Arc::new(|_| Box::pin(std::future::pending())),
-        fault: None,
+        decide: None,
     });
     runtime.block_on(furnish(shape))
 }
@@ -133,6 +133,7 @@ async fn furnish(shape: Shape) -> Image {
     let disk = Disk::new(DiskModel {
         takes: Box::new(|| Duration::from_millis(1)),
         ends: Box::new(|_| FlushEnd::Done),
+        replaces: None,
     });
     // Credentials are older than any request of a history.
     let start = Timestamp::from_seconds(START.as_seconds() - 30 * 24 * 3_600);

@@ -6,6 +6,7 @@
 
 pub mod chance;
 mod deaths;
+pub mod faults;
 pub mod gateway;
 mod history;
 mod image;

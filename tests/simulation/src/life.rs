@@ -18,11 +18,12 @@ use switchyard_engine::ids::{Ids, TransactionId};
 use switchyard_engine::quota::LimitSettings;
 use switchyard_engine::records::NewCustomer;
 use switchyard_engine::secret::Secret;
-use switchyard_engine::simulation::{self, Disk, Fault};
+use switchyard_engine::simulation::{self, Disk};
 use switchyard_engine::store::Store;
 use switchyard_engine::testing::{START, amount, customer};
 use switchyard_engine::transaction::{ClientContext, Refusal, Status, Transaction};
 
+use crate::faults;
 use crate::gateway::signature;
 use crate::image::{self, CALLBACK_SECRET, Image};
 use crate::world::{Deed, Happening, MINUTE, SECOND, Shared, line};
@@ -42,7 +43,6 @@ pub struct Life<'h> {
     /// Number of the life, from 0. Part of the seed of ids, so that no two lives share an id.
     pub number: u64,
     pub die_at: Option<u64>,
-    pub fault: Option<Fault>,
 }
 
 /// Objects that deeds act on.
@@ -59,7 +59,7 @@ impl Life<'_> {
     pub fn live(&self) -> Ended {
         let _entered = simulation::enter(simulation::World {
             line: line(self.world),
-            fault: self.fault,
+            decide: faults::decisions::replaced(),
         });
         let system = actix::System::with_tokio_rt(|| {
             tokio::runtime::Builder::new_current_thread()

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use switchyard_engine::simulation::Fault;
+use switchyard_simulation::faults::Fault;
 use switchyard_simulation::plan::Plan;
 use switchyard_simulation::promises::{breaks, found};
 use switchyard_simulation::reached::Reached;

@@ -7,6 +7,7 @@ use switchyard_engine::gateway::{By, LifeError, State};
 use switchyard_engine::testing::{START, amount};
 use switchyard_engine::transaction::{Operator, Resolution, Verdict};
 
+use crate::faults::{Fault, is_planted};
 use crate::gateway::number;
 use crate::image;
 use crate::life::Hands;
@@ -28,6 +29,9 @@ impl Hands {
         let (name, gateways, by) = (intent.gateway, self.engine.gateways(), By::new("ada"));
         let done = match intent.change {
             Change::Upgrade(version) => {
+                if is_planted(Fault::GapAtSwap) {
+                    self.leave_gap(name, &by).await;
+                }
                 let hash = image::hash(name, version);
                 let installed = gateways.install_shelved(name, &hash, &by).await;
                 installed.map(|_| Some(number(version)))
@@ -57,6 +61,17 @@ impl Hands {
             Err(LifeError::Write(_) | LifeError::Read(_)) => {}
             Err(_) => world.changed(turn, None),
         }
+    }
+
+    /// Drains a gateway for ten seconds.
+    async fn leave_gap(&self, gateway: &str, by: &By<'_>) {
+        let drained = self.engine.gateways.drain(gateway, by).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let restored = self.engine.gateways.restore(gateway, None, by).await;
+        let ended = (drained.map(drop), restored.map(drop));
+        self.world
+            .lock()
+            .note(format_args!("{gateway} has a gap: {ended:?}"));
     }
 
     /// Ends a quarantine.

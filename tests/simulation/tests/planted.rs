@@ -1,8 +1,9 @@
-//! A simulation that finds nothing proves nothing: every fault that is planted in the engine is found, and every promise can be broken.
+//! A simulation that finds nothing proves nothing: every planted fault is found, and every promise
+//! can be broken.
 
 use std::collections::BTreeSet;
 
-use switchyard_engine::simulation::Fault;
+use switchyard_simulation::faults::Fault;
 use switchyard_simulation::plan::Plan;
 use switchyard_simulation::promises::{breaks, found, rules};
 use switchyard_simulation::reached::Reached;

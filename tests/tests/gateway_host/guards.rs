@@ -14,7 +14,7 @@ use switchyard_engine::testing::{Bench as Started, START, Wanted};
 use switchyard_engine::transaction::{AttemptState, Kind, Outcome};
 use switchyard_tests::{eventually, misbehaving_gateway};
 
-use crate::bench::{Bench, KEY, Try, collection};
+use crate::bench::{Bench, KEY, REFERENCE, Try, collection};
 use crate::engine::{choice, payment, payment_for};
 use crate::provider::Provider;
 
@@ -293,3 +293,19 @@ async fn not_found_proves_what_was_true_when_it_was_asked_however_late_the_answe
 
 /// A net, and no measure.
 const NET: Duration = Duration::from_secs(60);
+
+/// The gateway's request has the reference in it, so a part of the reference serves as the code.
+#[tokio::test]
+async fn a_code_that_the_payer_typed_is_masked_in_the_journal() {
+    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let gateway = misbehaving(&bench).await;
+    let (of, code) = (bench.attempt(), &REFERENCE[..8]);
+    let config = json!({ "url": provider.in_mood("ok"), "key": KEY });
+    let mut input = collection("write");
+    input["input"] = json!({ "code": code });
+    let call = bench.call(&gateway, of, Operation::Collect, config, input);
+    bench.gateways.call(call).await;
+    let rows = bench.exchanges(of).await;
+    let sent = rows[0].request_body.as_deref().unwrap();
+    assert!(sent.contains("***-") && !sent.contains(code), "{sent}");
+}

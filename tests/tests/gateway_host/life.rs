@@ -105,6 +105,21 @@ async fn a_restart_comes_back_with_the_version_that_was_current_and_needs_no_fil
     assert_eq!(current(&again).as_deref(), Some("1.0.0"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_has_a_current_version_at_every_moment_of_its_upgrade() {
+    let bench = Bench::new();
+    kept(&bench).await;
+    bench.gateways.add(&file(&bench, "1.0.0")).await.unwrap();
+    let (gateways, second) = (bench.gateways.clone(), file(&bench, "2.0.0"));
+    let upgrade = tokio::spawn(async move { gateways.add(&second).await });
+    while !upgrade.is_finished() {
+        assert!(current(&bench.gateways).is_some(), "a gap in the upgrade");
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    upgrade.await.unwrap().unwrap();
+    assert_eq!(current(&bench.gateways).as_deref(), Some("2.0.0"));
+}
+
 #[tokio::test]
 async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
     let bench = Bench::with(false);

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::limits::GATEWAY_CALL;
-use crate::planted::{Fault, is_planted};
 
 /// Progress of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,12 +185,7 @@ pub fn not_found(rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
     if first.is_some_and(is_another_account) {
         return NotFound::AnotherAccount;
     }
-    let left = sent.map(Row::left_by);
-    let left = match is_planted(Fault::FirstRequestCounts) {
-        true => left.min(),
-        false => left.max(),
-    };
-    let Some(left) = left else {
+    let Some(left) = sent.map(Row::left_by).max() else {
         return NotFound::NothingLeft;
     };
     // The clock may have been set between two processes: a request of an earlier one surely left

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use switchyard_gateway::manifest::Hosts;
 
@@ -15,7 +14,6 @@ use crate::clock::Timestamp;
 use crate::gateway::inspect::Inspection;
 use crate::gateway::version::Version;
 use crate::gateway::{Gateways, inspect, library};
-use crate::planted::{Fault, is_planted};
 
 /// Consent to install a file.
 #[derive(Clone, Debug)]
@@ -123,13 +121,7 @@ impl Gateways {
         let hosts = kept.hosts.clone();
         let past = record.adopt(kept, by, now);
         let change = record.changes.back().cloned();
-        if is_planted(Fault::GapAtSwap) {
-            self.0.registry.swap(version.name(), None);
-            self.0.clock.sleep(Duration::from_secs(10)).await;
-        }
-        if !is_planted(Fault::ChangeNotKept) {
-            life.keep_with(record, past).await?;
-        }
+        life.keep_with(record, past).await?;
         version.grant(hosts);
         version.set_quarantine(None);
         version.set_draining(false);

@@ -20,6 +20,9 @@ pub struct Disk {
     failing: Arc<AtomicBool>,
     /// Rows that failed flushes have left in the journal: the next opening finds them.
     left: Arc<Mutex<Vec<Row>>>,
+    /// Rows before the latest flush, if that was [`FlushEnd::NotDurable`]: the next opening
+    /// finds these.
+    unflushed: Arc<Mutex<Vec<Row>>>,
 }
 
 /// Content of a disk, from which another one can start.
@@ -36,12 +39,46 @@ pub struct DiskModel {
     pub takes: Box<dyn Fn() -> Duration + Send + Sync>,
     /// Asked with the number of rows that are to change.
     pub ends: Box<dyn Fn(usize) -> FlushEnd + Send + Sync>,
+    /// Replaces the rows of a flush: the disk makes the returned groups one after the other, each
+    /// with a flush of its own. `None`: it makes the rows as they are, in one flush.
+    pub replaces: Option<Replaces>,
+}
+
+/// Replaces the changed rows of a flush on a disk.
+pub type Replaces = Box<dyn Fn(&Disk, Vec<ChangedRow>) -> Vec<Vec<ChangedRow>> + Send + Sync>;
+
+/// A row that changes. No value: it is deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedRow {
+    pub table: Table,
+    pub key: Vec<u8>,
+    pub value: Option<Vec<u8>>,
+}
+
+impl ChangedRow {
+    fn of(change: &Change<'_>) -> Self {
+        Self {
+            table: change.table,
+            key: change.key.to_vec(),
+            value: change.value.map(<[u8]>::to_vec),
+        }
+    }
+
+    fn change(&self) -> Change<'_> {
+        Change {
+            table: self.table,
+            key: &self.key,
+            value: self.value.as_deref(),
+        }
+    }
 }
 
 /// Result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushEnd {
     Done,
+    /// Reported as done, and lost if the process dies before the next flush.
+    NotDurable,
     /// The disk takes no writes now; nothing of it is made.
     Failed,
     /// Reported as failed, with all rows in the journal, where the next opening finds them.
@@ -64,13 +101,15 @@ impl Disk {
             nature: Arc::new(nature),
             failing: Arc::default(),
             left: Arc::default(),
+            unflushed: Arc::default(),
         }
     }
 
     /// The same disk as a backend shows it that has read the journal.
     pub(in crate::store) fn opened(&self) -> Result<Self, KvError> {
+        let unflushed = std::mem::take(&mut *self.unflushed.lock());
         let left = std::mem::take(&mut *self.left());
-        for row in &left {
+        for row in unflushed.iter().chain(&left) {
             let written = self.durable.write(&[row.change()]);
             written.map_err(|failed| failed.error)?;
         }
@@ -84,6 +123,11 @@ impl Disk {
     /// Copy of all durable rows.
     pub fn copy(&self) -> Tables {
         Tables(self.durable.copy())
+    }
+
+    /// Value of a durable row.
+    pub fn row(&self, table: Table, key: &[u8]) -> Option<Vec<u8>> {
+        self.durable.get(table, key).ok().flatten()
     }
 
     /// Every row there is: table, key, value, in order.
@@ -111,6 +155,20 @@ impl Kv for Disk {
     }
 
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
+        let Some(replaces) = &self.nature.replaces else {
+            return self.flush(changes);
+        };
+        let rows = changes.iter().map(ChangedRow::of).collect();
+        for group in replaces(self, rows) {
+            let changes: Vec<_> = group.iter().map(ChangedRow::change).collect();
+            self.flush(&changes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Disk {
+    fn flush(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
         let failed = |reason: &str, undo| {
             Err(WriteFailed {
                 error: KvError::Failed(reason.to_owned()),
@@ -118,8 +176,16 @@ impl Kv for Disk {
                 readable: true,
             })
         };
-        match (self.nature.ends)(changes.len()) {
+        let end = (self.nature.ends)(changes.len());
+        if !matches!(end, FlushEnd::Lost | FlushEnd::Torn(_)) {
+            self.unflushed.lock().clear();
+        }
+        match end {
             FlushEnd::Done => self.durable.write(changes),
+            FlushEnd::NotDurable => {
+                *self.unflushed.lock() = before(self, changes).unwrap_or_default();
+                self.durable.write(changes)
+            }
             end @ (FlushEnd::Failed | FlushEnd::FailedAndKept) => {
                 self.failing.store(true, Ordering::SeqCst);
                 if end == FlushEnd::FailedAndKept {

@@ -1,7 +1,6 @@
 //! The payer chose a method and confirmed: start an attempt.
 
 use super::{Try, start};
-use crate::planted::{Fault, is_planted};
 use crate::transaction::command::{Confirm, Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::{PaymentDetails, Restriction, Transaction};
@@ -15,7 +14,6 @@ pub(super) fn decide(
     let payment = tx.payment().ok_or(Refusal::NotAPayment)?;
     match tx.state {
         State::AwaitingCustomer => {}
-        State::InDoubt if is_planted(Fault::ConfirmedInDoubt) => {}
         State::Succeeded | State::Failed(_) | State::Cancelled => {
             return Err(Refusal::AlreadyEnded(tx.status()));
         }

@@ -2,7 +2,6 @@
 
 use super::cases::{self, Evidence};
 use crate::money::Amount;
-use crate::planted::{Fault, is_planted};
 use crate::transaction::attempt::Attempt;
 use crate::transaction::charges::{self, Charge};
 use crate::transaction::command::Context;
@@ -51,8 +50,7 @@ fn sum(amount: Option<Amount>) -> String {
 
 /// Whether `captured` is enough money in the right currency.
 pub(super) fn covers(captured: Amount, asked: Amount) -> bool {
-    let is_enough = captured.minor() >= asked.minor() || is_planted(Fault::LessIsEnough);
-    captured.currency() == asked.currency() && is_enough
+    captured.currency() == asked.currency() && captured.minor() >= asked.minor()
 }
 
 /// Ends the transaction as success by `attempt`, for which `captured` is enough. A surplus opens a

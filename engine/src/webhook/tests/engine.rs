@@ -58,6 +58,36 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
     panic!("no mail was written");
 }
 
+/// Delays the store's response to a commit, so that the rows of that commit can be read before the
+/// next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_is_stored_in_the_commit_of_its_transaction() {
+    let bench = Wanted::with(Gateways::default()).start().await;
+    let (engine, caller) = (bench.engine.clone(), bench.caller());
+    listen(&engine, caller.app.id, &Receiver::nobody().await).await;
+    let (response, delayed) = tokio::sync::oneshot::channel();
+    engine.store.deny_next_commit(delayed);
+    let created = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.initialize_payment(&caller, new_payment()).await }
+    });
+    let has_row = async |table| {
+        let rows = engine
+            .store
+            .scan(table, &[0], &[u8::MAX; 60], Direction::Forward, 1);
+        !rows.await.unwrap().is_empty()
+    };
+    for _ in 0..WAITS {
+        if has_row(Table::Outbox).await {
+            break;
+        }
+        tokio::time::sleep(WAIT).await;
+    }
+    assert!(has_row(Table::Transaction).await, "an event of nothing");
+    response.send(()).unwrap();
+    let _ = created.await.unwrap(); // a commit that is wrongly denied
+}
+
 /// Gives the app a webhook and the merchant a mail address.
 async fn listen(engine: &Engine, app: AppId, url: &str) {
     let settings = AppSettings {

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use switchyard_engine::simulation::Fault;
-
 use super::Broken;
+use crate::faults::Fault;
 use crate::plan::Plan;
 use crate::{Options, run};
 

@@ -5,6 +5,7 @@ use switchyard_engine::webhook::service_signature;
 use tokio::time::{Duration, sleep};
 
 use super::{SECOND, Shared, World};
+use crate::faults::network;
 use crate::promises::{Delivery, Mail};
 
 /// Signing secret of the merchants' webhooks.
@@ -19,7 +20,8 @@ enum End {
     NobodyListens,
 }
 
-pub async fn receive(world: Shared, request: Request) -> Result<Response, Cut> {
+pub async fn receive(world: Shared, mut request: Request) -> Result<Response, Cut> {
+    network::to_merchant(&world, &mut request);
     let (end, millis) = {
         let mut world = world.lock();
         if world.step("before a webhook leaves") {
@@ -39,7 +41,7 @@ pub async fn receive(world: Shared, request: Request) -> Result<Response, Cut> {
                 return std::future::pending().await;
             }
             Ok(Response {
-                status,
+                status: network::from_merchant(status),
                 headers: Vec::new(),
                 body: b"ok".to_vec(),
             })

@@ -25,6 +25,7 @@ pub use self::network::line;
 pub use self::operators::{Change, Word};
 pub use self::steps::nature;
 use crate::chance::Chance;
+use crate::faults::network::Turn;
 use crate::plan::Plan;
 use crate::promises::{Evidence, Sighting};
 use crate::reached::Reached;
@@ -67,6 +68,8 @@ pub struct World {
     pub die_at: Option<u64>,
     pub is_dead: bool,
     disk_fails_until: i64,
+    /// See [`Turn`].
+    pub turn: Turn,
     /// Number of refusals of each message, by its receiver and its id.
     refused: BTreeMap<String, usize>,
     died: Arc<Notify>,
@@ -105,6 +108,7 @@ impl Shared {
             die_at: None,
             is_dead: false,
             disk_fails_until: 0,
+            turn: Turn::default(),
             refused: BTreeMap::new(),
             died: Arc::default(),
             changed: Arc::default(),

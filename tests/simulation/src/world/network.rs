@@ -11,6 +11,7 @@ use super::agenda::{Deed, Happening, Reply};
 use super::books::{Entry, Fate, ID_DISAGREES, REPEATED_LATE, TOKEN_EXPIRED};
 use super::merchants;
 use super::{SECOND, Shared, World, tokens};
+use crate::faults::network;
 use crate::gateway::{IDEMPOTENT, REPEATS, TOKEN_PATH, VERSION};
 use crate::promises::{Answered, Calling, Sent};
 
@@ -47,11 +48,13 @@ pub fn line(world: &Shared) -> Line {
     })
 }
 
-async fn to_provider(world: Shared, request: Request) -> Result<Response, Cut> {
+async fn to_provider(world: Shared, mut request: Request) -> Result<Response, Cut> {
+    network::to_provider(&mut request);
     let letter = Letter::of(&request);
     if letter.path == TOKEN_PATH {
         return tokens::issue(world, letter.host).await;
     }
+    let _turn = network::turn(&world).await;
     let (reference, method) = (letter.reference(), letter.method.clone());
     let leaves = world.lock().leaves(letter);
     let answer = match leaves {

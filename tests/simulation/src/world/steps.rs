@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use switchyard_engine::simulation::{DiskModel, Fault, FlushEnd};
+use switchyard_engine::simulation::{Disk, DiskModel, FlushEnd, Replaces};
 
 use super::{SECOND, Shared, World};
+use crate::faults::{Fault, disk, is_planted};
 
 impl World {
     /// Counts one more step at which the process can crash. Returns true if it crashes here.
@@ -25,8 +26,8 @@ impl World {
 }
 
 /// The disk of a world.
-pub fn nature(world: &Shared, planted: Option<Fault>) -> DiskModel {
-    let (slow, ending) = (world.clone(), world.clone());
+pub fn nature(world: &Shared) -> DiskModel {
+    let (slow, ending, replacing) = (world.clone(), world.clone(), world.clone());
     DiskModel {
         takes: Box::new(move || {
             let mut world = slow.lock();
@@ -37,13 +38,17 @@ pub fn nature(world: &Shared, planted: Option<Fault>) -> DiskModel {
                 false => world.disk.between(0, 3),
             })
         }),
-        ends: Box::new(move |rows| ends(&mut ending.lock(), rows, planted)),
+        ends: Box::new(move |rows| ends(&mut ending.lock(), rows)),
+        replaces: disk::changes_rows().then(|| {
+            let replaced = move |disk: &Disk, rows| disk::replaced(&replacing, disk, rows);
+            Box::new(replaced) as Replaces
+        }),
     }
 }
 
-fn ends(world: &mut World, rows: usize, planted: Option<Fault>) -> FlushEnd {
+fn ends(world: &mut World, rows: usize) -> FlushEnd {
     if world.step("before a flush") {
-        let tears = planted == Some(Fault::CommitTorn) && rows > 1;
+        let tears = is_planted(Fault::CommitTorn) && rows > 1;
         return match tears {
             true => FlushEnd::Torn(rows / 2),
             false => FlushEnd::Lost,
@@ -63,7 +68,9 @@ fn ends(world: &mut World, rows: usize, planted: Option<Fault>) -> FlushEnd {
     world.note(format_args!("{rows} rows are flushed"));
     match world.step("after a flush") {
         // Durable, but the commit was not acknowledged.
-        true => FlushEnd::Torn(rows),
+        true if !is_planted(Fault::AnsweredEarly) => FlushEnd::Torn(rows),
+        true => FlushEnd::Lost,
+        false if is_planted(Fault::AnsweredEarly) => FlushEnd::NotDurable,
         false => FlushEnd::Done,
     }
 }
