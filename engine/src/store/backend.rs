@@ -102,10 +102,11 @@ fn sqlite_files(folder: &Path) -> Result<(), OpenError> {
                     });
                 }
             }
-            Err(source) => {
+            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
                 let path = path.to_owned();
                 return Err(OpenError::Unwritable { path, source });
             }
+            Err(_) => {} // another fault, of which the opening says more
         }
     }
     Ok(())

@@ -65,7 +65,9 @@ async fn a_missing_database_file_is_refused_with_its_last_commit_also_at_every_l
         RESTORE,
     ];
     says(&refused, &parts);
+    says(&refused, &[NOT_OPENED]);
     assert!(refused.is_lasting());
+    assert!(accepted(&home).is_err());
     assert!(!home.database().exists(), "nothing is made in its place");
 }
 
@@ -80,20 +82,6 @@ async fn an_empty_database_file_is_refused_with_its_last_commit_and_the_way_back
     fs::write(home.mark(), "").unwrap();
     let unknown = "how far the acknowledged commits reach is not known";
     says(&home.refusal(), &["sqlite3 is empty", unknown, RESTORE]);
-}
-
-#[tokio::test]
-async fn a_database_file_that_is_gone_is_refused_with_its_last_commit_and_the_way_back() {
-    let home = stopped().await;
-    fs::remove_file(home.database()).unwrap();
-    let parts = [
-        "does not open",
-        "commit group 60 of 20",
-        RESTORE,
-        "does not help here",
-    ];
-    says(&home.refusal(), &parts);
-    assert!(accepted(&home).is_err());
 }
 
 #[tokio::test]
