@@ -16,7 +16,8 @@ use crate::transaction::{self, Command, Context, Event, Refusal, Transaction};
 
 #[cfg(not(debug_assertions))]
 compile_error!(
-    "the feature `simulation` lets a test replace the engine's decisions and needs debug assertions: build the program with `--package switchyard`"
+    "the feature `simulation` replaces parts of the engine and needs debug assertions: \
+     build the program with `--package switchyard`"
 );
 
 /// What surrounds the engine on this thread.
