@@ -65,9 +65,9 @@ impl Hands {
 
     /// Drains a gateway for ten seconds.
     async fn leave_gap(&self, gateway: &str, by: &By<'_>) {
-        let drained = self.engine.gateways.drain(gateway, by).await;
+        let drained = self.engine.gateways().drain(gateway, by).await;
         tokio::time::sleep(Duration::from_secs(10)).await;
-        let restored = self.engine.gateways.restore(gateway, None, by).await;
+        let restored = self.engine.gateways().restore(gateway, None, by).await;
         let ended = (drained.map(drop), restored.map(drop));
         self.world
             .lock()

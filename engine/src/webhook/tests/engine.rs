@@ -66,14 +66,14 @@ async fn a_webhook_is_stored_in_the_commit_of_its_transaction() {
     let (engine, caller) = (bench.engine.clone(), bench.caller());
     listen(&engine, caller.app.id, &Receiver::nobody().await).await;
     let (response, delayed) = tokio::sync::oneshot::channel();
-    engine.store.deny_next_commit(delayed);
+    engine.store().deny_next_commit(delayed);
     let created = tokio::spawn({
         let engine = engine.clone();
         async move { engine.initialize_payment(&caller, new_payment()).await }
     });
     let has_row = async |table| {
         let rows = engine
-            .store
+            .store()
             .scan(table, &[0], &[u8::MAX; 60], Direction::Forward, 1);
         !rows.await.unwrap().is_empty()
     };
