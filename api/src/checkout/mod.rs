@@ -99,8 +99,8 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         .route("/checkout/{id}/status", page(get(live::status)))
         .route("/checkout", page(get(missing)))
         .route("/checkout/", page(get(missing)))
-        .route("/checkout/{id}/{nothing}", page(get(missing)))
-        .route("/checkout/{id}/{nothing}/{*rest}", page(get(missing)))
+        .route("/checkout/{id}/{nothing}", page(get(nowhere)))
+        .route("/checkout/{id}/{nothing}/{*rest}", page(get(nowhere)))
         .layer(CompressionLayer::new())
         .layer(DefaultBodyLimit::max(form::FORM_BYTES));
     // Events are no page: compressing would hold them back.
@@ -162,6 +162,12 @@ fn page(route: MethodRouter<CheckoutState>) -> MethodRouter<CheckoutState> {
 async fn missing(State(state): State<CheckoutState>, uri: Uri, headers: HeaderMap) -> Response {
     let visitor = request::visitor(&state, &uri, headers.get(ACCEPT_LANGUAGE), None);
     error_page::page(&visitor, ErrorPage::Missing, None)
+}
+
+/// An address below that of a payment that belongs to no page. The payment may exist.
+async fn nowhere(State(state): State<CheckoutState>, uri: Uri, headers: HeaderMap) -> Response {
+    let visitor = request::visitor(&state, &uri, headers.get(ACCEPT_LANGUAGE), None);
+    error_page::page(&visitor, ErrorPage::Nowhere, None)
 }
 
 async fn wrong_method(

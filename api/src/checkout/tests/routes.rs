@@ -145,19 +145,21 @@ async fn what_is_no_payment_gets_a_page_that_says_so() {
         .get(&format!("/checkout/{id}/elsewhere?lang=fr"))
         .await;
     assert_eq!(answer.status, StatusCode::NOT_FOUND);
-    assert!(answer.body.contains("Ce paiement n’existe pas"));
+    assert!(answer.body.contains("Il n’y a pas de page ici"));
     let open = house.get(&format!("/checkout/{id}/")).await;
     assert_eq!(open.status, StatusCode::OK, "a slash too many is no matter");
-    let wrong = [
-        "/checkout".to_owned(),
-        "/checkout/".to_owned(),
-        format!("/checkout/{id}/details/more"),
-    ];
+    let wrong = ["/checkout".to_owned(), "/checkout/".to_owned()];
     for path in wrong {
         let answer = house.get(&path).await;
         assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}");
         assert!(answer.body.contains("There is no such payment"), "{path}");
     }
+    let more = house.get(&format!("/checkout/{id}/details/more")).await;
+    assert_eq!(more.status, StatusCode::NOT_FOUND);
+    assert!(
+        more.body.contains("There is no page here"),
+        "the payment exists"
+    );
 }
 
 #[tokio::test]
