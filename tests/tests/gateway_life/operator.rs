@@ -262,7 +262,7 @@ async fn quarantined(world: &World) -> anyhow::Result<()> {
     let shown = world.get(gateway).await?;
     assert_eq!(
         shown["changes"].as_array().map(Vec::len),
-        Some(9),
+        Some(8),
         "{}",
         shown["changes"]
     );
