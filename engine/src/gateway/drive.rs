@@ -1,6 +1,6 @@
 //! Drives one call of a gateway from its first step to its last, and performs its effects.
 //!
-//! The version's [`Home`](super::home::Home) decides where a step runs.
+//! The version's [`GatewayHost`](super::host::GatewayHost) runs the steps.
 
 use std::borrow::Cow;
 use std::future::Future;
