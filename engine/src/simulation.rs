@@ -1,9 +1,10 @@
-//! Seams for the deterministic simulation (`tests/simulation`), behind a feature that no release can have.
+//! Seams for the deterministic simulation (`tests/simulation`), behind a feature that no release
+//! can have.
 //!
-//! One thread is one world. While a [`World`] is in force on a thread, the engine's requests to
-//! providers, merchants and mail servers go to the world's line, its actors live on that thread,
-//! and the world may replace the core's decisions. The clock ([`crate::clock::Clock::simulated`]),
-//! chance ([`crate::ids::Ids::seeded`]), the disk ([`Disk`]) and the gateways
+//! One thread is one world. While a [`World`] is in force on a thread, the actors of the engine run
+//! on that thread. Requests to providers, merchants and mail servers go to the world's line. The
+//! world may replace the core's decisions. The clock ([`crate::clock::Clock::simulated`]), chance
+//! ([`crate::ids::Ids::seeded`]), the disk ([`Disk`]) and the gateways
 //! ([`crate::gateway::StaticGateways`]) are passed in as always.
 
 use std::cell::RefCell;

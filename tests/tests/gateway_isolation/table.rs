@@ -1,5 +1,5 @@
-//! Every misdeed of a gateway in its worker. Each call ends by the money rule. A version that goes on
-//! comes into quarantine with the reason. Another gateway is paid through during all of it.
+//! Every misdeed of a gateway in its worker. Each call ends by the money rule. A version that
+//! repeats it comes into quarantine with the reason. Payments through another gateway go on.
 
 use std::sync::Arc;
 use std::time::Duration;

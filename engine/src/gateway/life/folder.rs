@@ -186,19 +186,13 @@ impl Gateways {
         }
         let current = self.current(&name);
         if current.is_some_and(|current| current.sha256 == sha256) {
-            return match self.took(file, &sha256).await {
-                Ok(()) => FileStatus::Taken { sha256 },
-                Err(error) => refusal(file, error.to_string()),
-            };
+            return self.installed(file, sha256).await;
         }
         match self
             .install(&path, Consent::Standing, &By::new(ENGINE))
             .await
         {
-            Ok(version) => match self.took(file, &version.sha256).await {
-                Ok(()) => FileStatus::Taken { sha256 },
-                Err(error) => refusal(file, error.to_string()),
-            },
+            Ok(version) => self.installed(file, version.sha256.clone()).await,
             Err(LifeError::NoConsent { .. }) => {
                 tracing::warn!(
                     file,
@@ -212,10 +206,7 @@ impl Gateways {
             }
             Err(waits @ LifeError::AwaitsApproval { .. }) => {
                 tracing::warn!(file, gateway.name = name, "{waits}");
-                match self.took(file, &sha256).await {
-                    Ok(()) => FileStatus::Taken { sha256 },
-                    Err(error) => refusal(file, error.to_string()),
-                }
+                self.installed(file, sha256).await
             }
             Err(error) => refusal(file, error.to_string()),
         }
@@ -236,6 +227,14 @@ impl Gateways {
         let record = self.0.life.record(name);
         let is_current = record.is_some_and(|record| record.current.as_deref() == Some(sha256));
         is_current && self.current(name).is_none()
+    }
+
+    /// Status of a file whose content is installed now, after that is stored.
+    async fn installed(&self, file: &str, sha256: String) -> FileStatus {
+        match self.took(file, &sha256).await {
+            Ok(()) => FileStatus::Taken { sha256 },
+            Err(error) => refusal(file, error.to_string()),
+        }
     }
 
     /// Stores which hash was installed from a file.

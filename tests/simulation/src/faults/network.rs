@@ -8,10 +8,10 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{Fault, is_planted};
 use crate::world::Shared;
 
-/// The only place at which a request may be under way. Used by [`Fault::TurnsShared`] only.
+/// The permit for the only request in flight. Used by [`Fault::TurnsShared`] only.
 pub type Turn = Arc<Mutex<()>>;
 
-/// Waits until no other request to a provider is under way.
+/// Waits until no other request to a provider is in flight.
 pub async fn turn(world: &Shared) -> Option<OwnedMutexGuard<()>> {
     if !is_planted(Fault::TurnsShared) {
         return None;
