@@ -115,10 +115,10 @@ pub enum OpenError {
     )]
     EmptyWithDamagedMark { path: PathBuf, mark: PathBuf },
     #[error(
-        "{fault} (log {log}). Put back the files that belong together, or restore a backup. With \
-         `switchyard serve --accept-loss` the store is opened as far as it is whole and the log is \
-         set aside: payments and payouts of that time are unknown then, and a repeated request \
-         moves money a second time"
+        "{fault} (log {log}). Put back the files that belong together, or restore a backup or the \
+         continuous copy. With `switchyard serve --accept-loss` the store is opened as far as it is \
+         whole and the log is set aside: payments and payouts of that time are unknown then, and a \
+         repeated request moves money a second time"
     )]
     DamagedLog {
         log: PathBuf,

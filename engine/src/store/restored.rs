@@ -48,11 +48,28 @@ pub struct Lost {
     pub at: Timestamp,
 }
 
+/// The fields of a [`Restored`] that name the last group before it, in its order.
+#[derive(Serialize)]
+struct After {
+    sequence: u64,
+    backup_at: Timestamp,
+}
+
 impl Restored {
     /// The record of a store, if it has one that can be read.
     pub(super) fn read(kv: &dyn Kv) -> Option<Self> {
         let record = kv.get_on_writer(Table::Meta, KEY).ok()??;
         serde_json::from_slice(&record).ok()
+    }
+
+    /// Part of the bytes of a record that gives a store its identity right after the group `end`.
+    pub(super) fn mark_after(end: Point) -> Vec<u8> {
+        let after = After {
+            sequence: end.sequence(),
+            backup_at: end.at(),
+        };
+        let text = serde_json::to_string(&after).unwrap_or_default();
+        text.trim_matches(['{', '}']).as_bytes().to_vec()
     }
 
     /// Gives a store its identity and this record, by a commit group of its own.

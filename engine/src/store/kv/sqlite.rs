@@ -14,6 +14,7 @@ pub(in crate::store) mod check;
 pub(in crate::store) mod copy;
 pub(in crate::store) mod frames;
 pub(in crate::store) mod log;
+mod log_fault;
 mod pages;
 pub(in crate::store) mod query;
 mod reporting;

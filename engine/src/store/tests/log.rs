@@ -242,6 +242,44 @@ async fn a_log_that_goes_on_after_the_store_got_a_new_identity_is_opened() {
 }
 
 #[tokio::test]
+async fn a_log_that_begins_with_a_new_identity_of_the_store_is_opened_after_a_crash() {
+    for more in [0, 5] {
+        let home = Home::new();
+        let store = home.open();
+        fill(&store, 0, 20).await;
+        assert!(store.close().await);
+        drop(store);
+        // The log is empty now. Without its mark the store may have lost commits.
+        fs::remove_file(home.mark()).unwrap();
+        let store = home.open();
+        let restored = store.restored().await.unwrap();
+        assert!(restored.is_some());
+        fill(&store, 20, 20 + more).await;
+        let killed = home.killed();
+        let again = killed.open();
+        assert_eq!(stored(&again).await, 20 + more as usize);
+        assert_eq!(again.restored().await.unwrap(), restored, "the same loss");
+    }
+}
+
+#[tokio::test]
+async fn a_log_that_begins_with_a_new_identity_of_another_store_is_foreign() {
+    let [home, other] = [Home::new(), Home::new()];
+    for (home, rows) in [(&home, 20), (&other, 19)] {
+        let store = home.open();
+        fill(&store, 0, rows).await;
+        assert!(store.close().await);
+    }
+    fs::remove_file(other.mark()).unwrap();
+    let store = other.open();
+    fill(&store, 19, 25).await;
+    let killed = other.killed();
+    fs::copy(killed.log(), home.log()).unwrap();
+    let refused = said(&home.refusal());
+    assert!(refused.contains("belongs to another store"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_damaged_header_of_the_log_hides_nothing_of_what_was_acknowledged() {
     let home = Home::new();
     let store = home.open();

@@ -11,39 +11,20 @@
 //! database: it shows that one of the two is from another time or another store.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::ops::{Range, RangeInclusive};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use super::log_fault::LogFault;
 use super::pages::PAGE_BYTES;
 use super::{FILE, check};
 use crate::store::error::OpenError;
 use crate::store::kv::checksum;
 use crate::store::mark::{Point, SEQUENCE_KEY};
+use crate::store::restored::Restored;
 use crate::store::table::Table;
-
-/// A log that must not be opened.
-#[derive(Debug, PartialEq, Eq)]
-enum LogFault {
-    /// Whole commits follow a broken frame.
-    Damaged {
-        /// Byte of the file at which the damage begins.
-        at: u64,
-        /// Last commit before the damage.
-        before: Option<Point>,
-        /// Last commit behind it.
-        behind: Option<Point>,
-    },
-    /// The database ends before the log begins.
-    OldDatabase { ends: Option<Point>, begins: Point },
-    /// The log ends before the database.
-    OldLog { ends: Point, database: Point },
-    /// The log belongs to another store.
-    Foreign,
-}
 
 /// Verifies the log of the database in a folder, which no process has open.
 pub(in crate::store) fn verify(folder: &Path) -> Result<(), OpenError> {
@@ -193,35 +174,6 @@ fn unreadable(path: &Path) -> impl Fn(io::Error) -> OpenError {
     move |source| OpenError::Unreadable {
         path: path.to_owned(),
         source,
-    }
-}
-
-impl fmt::Display for LogFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = |point: &Option<Point>| {
-            point.map_or_else(|| "no commit group".to_owned(), |point| point.to_string())
-        };
-        match self {
-            Self::Damaged { at, before, behind } => write!(
-                f,
-                "the log is damaged from byte {at} on: it ends with {} before the damage, and \
-                 holds {} behind it",
-                named(before),
-                named(behind)
-            ),
-            Self::OldDatabase { ends, begins } => write!(
-                f,
-                "the database is older than its log: it ends with {}, and the log begins with \
-                 {begins}",
-                named(ends)
-            ),
-            Self::OldLog { ends, database } => write!(
-                f,
-                "the log is older than the database: it ends with {ends}, and the database \
-                 holds {database}"
-            ),
-            Self::Foreign => f.write_str("the log belongs to another store than the database"),
-        }
     }
 }
 
@@ -399,6 +351,7 @@ impl<'a> LogFile<'a> {
         last: Frames,
     ) -> io::Result<Option<LogFault>> {
         let (changed, all) = (self.pages(first.clone())?, 0..=*last.end());
+        let opening = first.clone();
         let (Some(begins), Some(ends)) = (self.point(first)?, self.point(last)?) else {
             return Ok(None);
         };
@@ -422,8 +375,11 @@ impl<'a> LogFile<'a> {
         }
         // The row may have moved to another page in the first commit: the older place is stale.
         let fault = match stored.into_iter().max_by_key(Point::sequence) {
-            // A store gets a new identity by a commit like any other.
-            Some(stored) if ![begins.store(), ends.store()].contains(&stored.store()) => {
+            // A store gets a new identity by a commit like any other, also by the first of a log.
+            Some(stored)
+                if ![begins.store(), ends.store()].contains(&stored.store())
+                    && !self.renames(opening, stored)? =>
+            {
                 Some(LogFault::Foreign)
             }
             Some(stored) if stored.sequence() + 1 < begins.sequence() => {
@@ -443,6 +399,20 @@ impl<'a> LogFile<'a> {
             _ => None,
         };
         Ok(fault)
+    }
+
+    /// Whether a commit gives the store that ended with the group `end` a new identity.
+    fn renames(&self, commit: Frames, end: Point) -> io::Result<bool> {
+        let record = Restored::mark_after(end);
+        let mut page = vec![0; self.page_bytes];
+        for frame in commit {
+            let at = self.offset(frame) + FRAME_HEADER_BYTES as u64;
+            self.file.read_exact_at(&mut page, at)?;
+            if page.windows(record.len()).any(|part| part == record) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the database has an inner page of a b-tree as it is in the log: pages below it,
