@@ -198,8 +198,9 @@ impl Store {
         if settings.backend == Backend::Memory {
             return Ok(Self::memory());
         }
-        if !known.is_accepted && !place::is_used(&settings.path)? {
-            // Before anything is made where a store is missing.
+        let files = settings.path.join(settings.backend.name());
+        if !known.is_accepted && !(place::is_used(&settings.path)? && files.exists()) {
+            // Before anything is made where a store, or its files, are missing.
             let mark = MarkPlace::of(&settings.path);
             mark.compare(None, &mark.read()?)?;
         }

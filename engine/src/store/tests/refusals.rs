@@ -72,6 +72,18 @@ async fn a_missing_database_file_is_refused_with_its_last_commit_also_at_every_l
 }
 
 #[tokio::test]
+async fn nothing_is_made_in_place_of_a_missing_folder_of_the_database() {
+    let home = stopped().await;
+    let folder = home.database().parent().unwrap().to_owned();
+    let aside = home.settings().path.with_file_name("aside");
+    fs::rename(&folder, &aside).unwrap();
+    says(&home.refusal(), &["commit group 60 of 20", RESTORE]);
+    assert!(!folder.exists());
+    fs::rename(&aside, &folder).unwrap();
+    home.open();
+}
+
+#[tokio::test]
 async fn an_empty_database_file_is_refused_with_its_last_commit_and_the_way_back() {
     let home = stopped().await;
     fs::write(home.database(), "").unwrap();
