@@ -60,7 +60,7 @@ fn every_part_can_be_measured_and_the_page_has_a_table_of_each() -> anyhow::Resu
 
 #[test]
 fn a_part_that_fails_is_named_and_the_others_are_measured() -> anyhow::Result<()> {
-    // Without its libraries beside it the program cannot measure what needs a gateway.
+    // Without the server beside it, whose workers run gateways, it cannot measure payments.
     let folder = tempfile::tempdir()?;
     let alone = folder.path().join("bench");
     std::fs::copy(BENCH, &alone)?;
@@ -76,7 +76,7 @@ fn a_part_that_fails_is_named_and_the_others_are_measured() -> anyhow::Result<()
         "{said}"
     );
     ensure!(
-        table.contains("retrieve: FAILED: libgateway_demo.so is not built"),
+        table.contains("retrieve: FAILED: switchyard is not built"),
         "{table}"
     );
     ensure!(table.contains("commits, one after the other"), "{table}");
