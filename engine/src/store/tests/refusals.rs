@@ -77,7 +77,7 @@ async fn nothing_is_made_in_place_of_a_missing_folder_of_the_database() {
     let folder = home.database().parent().unwrap().to_owned();
     let aside = home.settings().path.with_file_name("aside");
     fs::rename(&folder, &aside).unwrap();
-    says(&home.refusal(), &["commit group 60 of 20", RESTORE]);
+    says(&home.refusal(), &["is empty, and group 60 of 20", RESTORE]);
     assert!(!folder.exists());
     fs::rename(&aside, &folder).unwrap();
     home.open();
