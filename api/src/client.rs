@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::ConnectInfo;
 use axum::http::header::{ACCEPT_LANGUAGE, USER_AGENT};
 use axum::http::{Extensions, HeaderMap};
-use switchyard_engine::directory::country;
-use switchyard_engine::transaction::ClientContext;
+use switchyard_core::directory::country;
+use switchyard_core::transaction::ClientContext;
 
 use crate::state::HttpSettings;
 

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use axum::http::StatusCode;
 use serde::{Serialize, Serializer};
+use switchyard_core::transaction::Kind;
 use switchyard_engine::access::{Rate, RateScope};
-use switchyard_engine::transaction::Kind;
 
 /// The kind of a problem, as decisions 3 lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]

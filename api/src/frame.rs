@@ -172,9 +172,10 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::gateway::Gateways;
-    use switchyard_engine::ids::{Ids, PaymentId};
+    use switchyard_core::ids::PaymentId;
+    use switchyard_core::time::Timestamp;
+    use switchyard_gateway_host::Gateways;
+    use switchyard_system::ids::Ids;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use axum::Router;
 use axum::http::{Extensions, HeaderMap};
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::transaction::ClientContext;
 
 pub use crate::merchant::fuzzing::*;
 

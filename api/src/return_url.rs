@@ -2,8 +2,8 @@
 //! whatever query it has. Those of the same name that it has already are replaced: otherwise the
 //! merchant's server could read an old or a forged outcome.
 
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::Status;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::Status;
 use url::Url;
 
 /// `return_url` with `paymentId` and `paymentStatus`.
@@ -36,8 +36,9 @@ const STATUS: &str = "paymentStatus";
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::ids::{Ids, PaymentId};
+    use switchyard_core::ids::PaymentId;
+    use switchyard_core::time::Timestamp;
+    use switchyard_system::ids::Ids;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use switchyard_core::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
 use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
-use switchyard_engine::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
 
 use crate::geoip::GeoIp;
 use crate::operations::DiskReserve;

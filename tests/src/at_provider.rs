@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::Value;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::CallbackRequest;
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{Choice, NewPayment};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways, Listing, ListingCall};
-use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
-use switchyard_engine::money::Amount;
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{Bench, START, Wanted, customer};
-use switchyard_engine::transaction::{ClientContext, Status, Transaction};
+use switchyard_gateway_host::{GatewaySettings, Gateways, Listing, ListingCall};
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_testkit::Letter;
 use tempfile::TempDir;
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use anyhow::{Context, ensure};
-use switchyard_engine::gateway::WorkerSettings;
+use switchyard_gateway_host::WorkerSettings;
 
 use crate::server::stage;
 use crate::tidy::root;

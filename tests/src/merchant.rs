@@ -10,13 +10,13 @@ use axum::http::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::clock::Clock;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::Choice;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::Ids;
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{Bench, Wanted};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_gateway_host::{GatewaySettings, Gateways};
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use tempfile::TempDir;
 use tower::ServiceExt;
 

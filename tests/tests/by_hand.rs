@@ -8,8 +8,8 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::environment::Environment;
 use switchyard_tests::eventually;
 use switchyard_tests::merchant::{Merchant, Reply, payment};
 

@@ -8,9 +8,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status, Transaction};
 use switchyard_testkit::Mishap;
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, pawapay_gateway};

@@ -12,14 +12,14 @@ use switchyard::checkout;
 use switchyard::operations::{DiskReserve, Draining};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{AppChange, AppSettings, DevelopmentKeys, NewConnection};
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::NewPayout;
-use switchyard_engine::environment::Environment;
 use switchyard_engine::quota::{LimitSettings, PayoutLimits};
-use switchyard_engine::store::Store;
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
 use switchyard_tests::eventually;
 use switchyard_tests::merchant::{Merchant, Reply, payout};
 

@@ -1,6 +1,6 @@
 //! A store whose process is killed at any moment has every acknowledged commit, and no commit in part.
 
-use switchyard_engine::store::{Backend, Store};
+use switchyard_store::{Backend, Store};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};
 

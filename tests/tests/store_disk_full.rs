@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use switchyard_engine::store::{Backend, CommitError, Store};
+use switchyard_store::{Backend, CommitError, Store};
 use switchyard_tests::SmallDisk;
 use switchyard_tests::store::rows::{LANES, check, commit, settings};
 

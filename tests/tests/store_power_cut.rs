@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use switchyard_engine::store::{Backend, Store};
+use switchyard_store::{Backend, Store};
 use switchyard_tests::store::power_cut::{Before, Survives, build_shim, cut};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};

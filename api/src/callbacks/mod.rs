@@ -11,10 +11,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::CALLBACK_BODY_BYTES;
 use switchyard_engine::callback::{CallbackRequest, ReceiveError};
-use switchyard_engine::gateway::manifest::CallbackAnswer;
-use switchyard_engine::ids::ConnectionId;
-use switchyard_engine::limits::CALLBACK_BODY_BYTES;
+use switchyard_gateway_host::manifest::CallbackAnswer;
 
 use crate::client::context;
 use crate::error::{ApiError, ErrorCode, Problem};

@@ -1,7 +1,7 @@
 //! Payer's next step at the provider, rendered as text, links, copy buttons and QR codes.
 
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::transaction::{PayerAction, Translated};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{PayerAction, Translated};
 use url::Url;
 
 use super::crypto::{self, CryptoView};

@@ -5,9 +5,9 @@
 //! belongs to another payment, is as good as none.
 
 use serde::{Deserialize, Serialize};
+use switchyard_core::ids::{AccountId, TransactionId};
+use switchyard_core::money::Amount;
 use switchyard_engine::access::{Sealed, Vault};
-use switchyard_engine::ids::{AccountId, TransactionId};
-use switchyard_engine::money::Amount;
 
 use super::needs::Values;
 use super::page_context::PageContext;

@@ -1,8 +1,8 @@
 //! The merchant's own look: logo, colour and support contact, from the settings of the app.
 
 use sha2::{Digest as _, Sha256};
+use switchyard_core::colour::{Colour, LEAST_CONTRAST};
 use switchyard_engine::access::App;
-use switchyard_engine::colour::{Colour, LEAST_CONTRAST};
 
 /// Grounds of the style sheet's dark scheme: text in the accent colour stands on both.
 const DARK_CARD: Colour = Colour::new(0x17, 0x20, 0x1d);

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::directory::{Category, Country};
+use switchyard_core::directory::{Category, Country};
 
 use super::again;
 use super::menu::{Menu, PaymentOption, country_name};

@@ -16,7 +16,7 @@ use crate::frame::{HSTS, NO_PAGE};
 pub struct Nonce(String);
 
 impl Nonce {
-    pub fn new(ids: &switchyard_engine::ids::Ids) -> Self {
+    pub fn new(ids: &switchyard_system::ids::Ids) -> Self {
         use base64::Engine as _;
         let mut random = [0; 18];
         ids.fill(&mut random);

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use fluent_templates::fluent_bundle::FluentValue;
 use fluent_templates::{LanguageIdentifier, Loader, langid};
 use messages::MESSAGES;
-use switchyard_engine::language::Language as Written;
+use switchyard_core::language::Language as Written;
 
 #[expect(
     clippy::disallowed_methods,

@@ -1,6 +1,6 @@
 //! The way back to the merchant: their `return_url` with `paymentId` and `paymentStatus`, everything else as they gave it.
 
-use switchyard_engine::transaction::Transaction;
+use switchyard_core::transaction::Transaction;
 use url::Url;
 
 use crate::return_url::with_outcome;
@@ -45,7 +45,7 @@ mod tests {
 
     fn back(return_url: &str) -> Option<ReturnUrl> {
         let mut tx = samples::payment();
-        if let switchyard_engine::transaction::Details::Payment(payment) = &mut tx.details {
+        if let switchyard_core::transaction::Details::Payment(payment) = &mut tx.details {
             payment.return_url = return_url.to_owned();
         }
         way_back(&tx)

@@ -10,8 +10,8 @@ use axum::Json;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream, StreamExt};
+use switchyard_core::ids::TransactionId;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::ids::TransactionId;
 
 use super::headers;
 use super::request::CheckoutRequest;

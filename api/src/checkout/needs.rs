@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::directory::{Country, phone};
-use switchyard_engine::email;
+use switchyard_core::directory::{Country, phone};
+use switchyard_core::email;
+use switchyard_core::transaction::{Customer, Restriction, Transaction};
 use switchyard_engine::engine::FieldProblem;
-use switchyard_engine::gateway::manifest::FieldOption;
-use switchyard_engine::transaction::{Customer, Restriction, Transaction};
+use switchyard_gateway_host::manifest::FieldOption;
 
 use super::language::Language;
 use super::menu::{Asked, PHONE, PaymentOption, country_name};
@@ -389,8 +389,8 @@ pub const TEST_NUMBERS: [&str; 3] = ["4149518161", "4149518162", "4149518163"];
 mod tests {
     use super::*;
     use crate::checkout::tests::samples;
-    use switchyard_engine::directory::country;
-    use switchyard_engine::environment::Environment;
+    use switchyard_core::directory::country;
+    use switchyard_core::environment::Environment;
 
     fn live() -> PageContext {
         let mut tx = samples::payment_in("XOF");
@@ -533,7 +533,7 @@ mod tests {
     #[test]
     fn a_number_that_the_merchant_fixed_stays_whatever_the_form_says() {
         let mut context = live();
-        if let switchyard_engine::transaction::Details::Payment(payment) =
+        if let switchyard_core::transaction::Details::Payment(payment) =
             &mut std::sync::Arc::make_mut(&mut context.tx).details
         {
             let number = "+2290197000000".to_owned();

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use switchyard_core::charge::Charge;
+use switchyard_core::directory::{Directory, Method, method_svg};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{State, Transaction};
 use switchyard_engine::access::App;
-use switchyard_engine::charge::Charge;
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::directory::{Directory, Method, method_svg};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{State, Transaction};
 use url::form_urlencoded::Serializer;
 
 use super::assets;

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::State;
+use switchyard_core::transaction::State;
 
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;

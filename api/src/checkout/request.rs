@@ -10,11 +10,11 @@ use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
+use switchyard_core::directory::{Country, country};
+use switchyard_core::ids::{PaymentId, TransactionId};
+use switchyard_core::transaction::{ClientContext, Refusal, State};
 use switchyard_engine::access::App;
-use switchyard_engine::directory::{Country, country};
 use switchyard_engine::engine::{Engine, EngineError};
-use switchyard_engine::ids::{PaymentId, TransactionId};
-use switchyard_engine::transaction::{ClientContext, Refusal, State};
 
 use super::answers::Answers;
 use super::error_page::{self, ErrorPage};

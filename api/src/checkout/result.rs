@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{
+use switchyard_core::transaction::{
     AttemptState, Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
 

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use switchyard_engine::ids::TransactionId;
+use switchyard_core::ids::TransactionId;
 use url::Url;
 
 use super::streams::Streams;

@@ -2,7 +2,7 @@
 //! links: each request for another page is redirected to the one that fits.
 
 use sha2::{Digest, Sha256};
-use switchyard_engine::transaction::{State, Transaction};
+use switchyard_core::transaction::{State, Transaction};
 
 use super::page_context::PageContext;
 

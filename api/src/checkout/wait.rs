@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{PayerAction, State, TakenBack};
+use switchyard_core::transaction::{PayerAction, State, TakenBack};
 
 use super::action::{self, ActionView};
 use super::code::{self, CodeForm};

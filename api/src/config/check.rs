@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use switchyard_core::directory::country;
 use switchyard_engine::access::SettingsToken;
-use switchyard_engine::directory::country;
-use switchyard_engine::gateway::WALLS;
-use switchyard_engine::store::is_inside;
+use switchyard_gateway_host::WALLS;
+use switchyard_store::is_inside;
 
 use super::check_network;
 use super::problem::{Fault, Faults};

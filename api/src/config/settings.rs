@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
+use switchyard_core::secret::Secret;
 use switchyard_engine::quota::{LimitSettings, PayoutLimits};
-use switchyard_engine::secret::Secret;
 use url::Url;
 
 use super::units::{Bytes, DurationSetting};

@@ -9,13 +9,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use metrics::counter;
 use serde::Serialize;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::IDEMPOTENCY_KEY_BYTES;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::{Engine, EngineError};
 use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, Once, Route};
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::IDEMPOTENCY_KEY_BYTES;
-use switchyard_engine::records::RecordError;
-use switchyard_engine::transaction::ClientContext;
+use switchyard_records::RecordError;
 
 use super::request::body;
 use crate::error::{ApiError, ErrorCode, Problem};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{Kind, Transaction};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{Kind, Transaction};
 
 use super::render::RenderContext;
 use crate::error::ApiError;

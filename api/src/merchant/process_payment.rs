@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::access::Caller;
-use switchyard_engine::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::lookup::{self, IdInPath};

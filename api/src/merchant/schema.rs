@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::money::Currency;
+use switchyard_core::money::Currency;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::response::Response;

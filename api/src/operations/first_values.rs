@@ -145,7 +145,7 @@ const OF_A_GATEWAY: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::CaseReason;
+    use switchyard_core::transaction::CaseReason;
 
     use super::*;
 

@@ -12,9 +12,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::KeyKind;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::environment::Environment;
 
 use super::Operations;
 

@@ -1,6 +1,6 @@
 //! Fields that handlers add to the log line of their request.
 
-use switchyard_engine::ids::TransactionId;
+use switchyard_core::ids::TransactionId;
 use tracing::Span;
 use tracing::field::display;
 

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::WWW_AUTHENTICATE;
 use serde_json::{Value, json};
 use switchyard_engine::access::make_for_settings;
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 
 use super::tests::World;
 

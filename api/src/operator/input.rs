@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 use super::audit::{Created, Fields};
 use super::contract::Nothing;

@@ -3,7 +3,7 @@
 
 use regex::RegexBuilder;
 use serde_json::Value;
-use switchyard_engine::email;
+use switchyard_core::email;
 
 /// What is wrong with a value of the right type, to be read after its name. It never repeats the value, which may be a secret.
 pub fn wrong(property: &Value, value: &Value) -> Option<String> {

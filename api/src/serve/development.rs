@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::json;
+use switchyard_core::ids::AppId;
+use switchyard_core::secret::Secret;
 use switchyard_engine::access::{Access, DevelopmentKeys};
-use switchyard_engine::ids::AppId;
-use switchyard_engine::secret::Secret;
 
 use crate::config::Settings;
 

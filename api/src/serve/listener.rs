@@ -25,7 +25,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchyard_engine::limits::{CONNECTION_IDLE_TIMEOUT, REQUEST_HEAD_BYTES};
+use switchyard_core::limits::{CONNECTION_IDLE_TIMEOUT, REQUEST_HEAD_BYTES};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt as _;

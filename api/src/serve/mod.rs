@@ -25,25 +25,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::limits::ADMIN_CONNECTIONS;
 use switchyard_engine::access::{
     Access, AccessError, DevelopmentKeys, MasterKey, MasterKeyError, Options, SettingsToken, Vault,
     VaultError,
 };
-use switchyard_engine::clock::Clock;
-use switchyard_engine::descriptors;
-use switchyard_engine::directory::Directory;
-use switchyard_engine::dumps;
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
-use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
-use switchyard_engine::format::{FormatError, ensure_format};
-use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::hold::{Hold, Reasons};
-use switchyard_engine::ids::Ids;
-use switchyard_engine::limits::ADMIN_CONNECTIONS;
 use switchyard_engine::mail::MailSettings;
-use switchyard_engine::store::{self, OpenError, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
+use switchyard_gateway_host::FolderWatch;
+use switchyard_records::format::{FormatError, ensure_format};
+use switchyard_store::{self as store, OpenError, Store, StoreSettings};
+use switchyard_system::clock::Clock;
+use switchyard_system::descriptors;
+use switchyard_system::dumps;
+use switchyard_system::ids::Ids;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;

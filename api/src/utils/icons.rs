@@ -7,10 +7,10 @@ use axum::http::header::{
 };
 use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
+use switchyard_core::directory::{Icon, icon_svg, method_svg};
+use switchyard_core::money::Currency;
 use switchyard_engine::access::Picture;
-use switchyard_engine::directory::{Icon, icon_svg, method_svg};
 use switchyard_engine::engine::Engine;
-use switchyard_engine::money::Currency;
 
 use crate::frame;
 use crate::state::ApiState;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use switchyard_engine::directory::Method;
+use switchyard_core::directory::Method;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::gateway::Manifest;
-use switchyard_engine::transaction::Kind;
+use switchyard_gateway_host::Manifest;
 
 use crate::envelope;
 use crate::merchant::render::method_list::{GatewayInList, MethodInList};

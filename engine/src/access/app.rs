@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::{Access, WriteGuard, branding, text};
-use crate::clock::Timestamp;
-use crate::ids::{AccountId, AppId};
-use crate::money::Correction;
 use crate::quota::PayoutLimits;
-use crate::store::Batch;
+use switchyard_core::ids::{AccountId, AppId};
+use switchyard_core::money::Correction;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct App {

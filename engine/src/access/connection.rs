@@ -10,11 +10,11 @@ use super::limits::ConnectionLimits;
 use super::rows::{self, Kind};
 use super::vault::{Sealed, VaultError};
 use super::{Access, WriteGuard, text};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AccountId, AppId, ConnectionId};
-use crate::limits::{CONNECTION_CONFIG_BYTES, CONNECTIONS_PER_APP};
-use crate::store::Batch;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AccountId, AppId, ConnectionId};
+use switchyard_core::limits::{CONNECTION_CONFIG_BYTES, CONNECTIONS_PER_APP};
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {

@@ -1,9 +1,9 @@
 //! Errors of the module `access`.
 
 use super::vault::VaultError;
-use crate::gateway::Count;
-use crate::routing::RuleError;
-use crate::store::{CommitError, StoreError};
+use switchyard_core::routing::RuleError;
+use switchyard_gateway_host::Count;
+use switchyard_store::{CommitError, StoreError};
 
 /// A change or a look-up that could not be done. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

@@ -12,12 +12,12 @@ use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::token::{self, Fingerprint, TokenForm};
 use super::{Access, text};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, KeyId};
-use crate::limits::{KEY_GRACE, KEYS_PER_APP};
-use crate::secret::Secret;
-use crate::store::Batch;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, KeyId};
+use switchyard_core::limits::{KEY_GRACE, KEYS_PER_APP};
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 /// Secret keys do everything and stay on the merchant's server; public keys only initialize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::token::hex_32;
-use crate::ids::Ids;
-use crate::secret::Secret;
+use switchyard_core::secret::Secret;
+use switchyard_system::ids::Ids;
 
 pub struct MasterKey(Secret<[u8; 32]>);
 

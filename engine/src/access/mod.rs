@@ -59,15 +59,16 @@ pub use self::webhook::{
     Disabled, NewWebhook, Webhook, WebhookChange, checked_webhook_secret, new_webhook_secret,
 };
 pub use self::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
-pub use crate::environment::{Environment, ParseEnvironmentError};
+pub use switchyard_core::environment::{Environment, ParseEnvironmentError};
 
 use self::rate_limit::{RateLimiter, RateLimits};
 use self::rows::Kind;
 use self::set::Set;
 use self::token::TokenForm;
-use crate::clock::Clock;
-use crate::ids::{AppId, ConnectionId, Ids, KeyId, PaymentId};
-use crate::store::{Batch, CommitError, Store};
+use switchyard_core::ids::{AppId, ConnectionId, KeyId, PaymentId};
+use switchyard_store::{Batch, CommitError, Store};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
 /// Handle of the access data. Clones share it.
 #[derive(Clone)]

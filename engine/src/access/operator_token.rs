@@ -9,11 +9,12 @@ use super::rows::{self, Kind};
 use super::set::Set;
 use super::token::{self, Fingerprint, TokenForm};
 use super::{Access, text};
-use crate::clock::Timestamp;
-use crate::ids::{Ids, OperatorTokenId};
-use crate::limits::TOKEN_ANCESTORS;
-use crate::secret::Secret;
-use crate::store::Batch;
+use switchyard_core::ids::OperatorTokenId;
+use switchyard_core::limits::TOKEN_ANCESTORS;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
+use switchyard_system::ids::Ids;
 
 /// Stored form of an operator token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -22,10 +22,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::KeyKind;
-use crate::client_network;
-use crate::clock::Timestamp;
-use crate::ids::{KeyId, PaymentId};
-use crate::limits::{CHECKOUT_REQUESTS, CHECKOUT_SHARE, SITE_SHARE};
+use switchyard_core::client_network;
+use switchyard_core::ids::{KeyId, PaymentId};
+use switchyard_core::limits::{CHECKOUT_REQUESTS, CHECKOUT_SHARE, SITE_SHARE};
+use switchyard_core::time::Timestamp;
 
 /// The length of the window.
 pub const WINDOW: Duration = Duration::from_secs(60);

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::{Access, Environment, WriteGuard};
-use crate::clock::Timestamp;
-use crate::ids::AppId;
-use crate::limits::ROUTING_VERSIONS;
-use crate::routing::{InForce, RuleError, RuleSet};
-use crate::store::Batch;
+use switchyard_core::ids::AppId;
+use switchyard_core::limits::ROUTING_VERSIONS;
+use switchyard_core::routing::{InForce, RuleError, RuleSet};
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 /// One version of an app's rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,9 +10,9 @@ use super::error::AccessError;
 use super::key::KeyKind;
 use super::operator_token::OperatorToken;
 use super::{Access, AppSettings};
-use crate::environment::Environment::{self, Live, Sandbox};
-use crate::ids::{AccountId, AppId};
-use crate::secret::Secret;
+use switchyard_core::environment::Environment::{self, Live, Sandbox};
+use switchyard_core::ids::{AccountId, AppId};
+use switchyard_core::secret::Secret;
 
 /// The keys of development mode, in clear.
 #[derive(Clone, Debug)]

@@ -12,10 +12,10 @@ use super::operator_token::OperatorToken;
 use super::routing::RoutingRules;
 use super::token::Fingerprint;
 use super::webhook::Webhook;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AccountId, AppId, ConnectionId, KeyId, OperatorTokenId, WebhookId};
-use crate::limits::ROUTING_VERSIONS;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AccountId, AppId, ConnectionId, KeyId, OperatorTokenId, WebhookId};
+use switchyard_core::limits::ROUTING_VERSIONS;
+use switchyard_core::time::Timestamp;
 
 #[derive(Default)]
 pub(super) struct Set {

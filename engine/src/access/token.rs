@@ -13,9 +13,9 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::key::KeyKind;
-use crate::environment::Environment;
-use crate::ids::Ids;
-use crate::secret::Secret;
+use switchyard_core::environment::Environment;
+use switchyard_core::secret::Secret;
+use switchyard_system::ids::Ids;
 
 /// SHA-256 of a key, which is stored and looked up instead of it. Compared in constant time.
 #[derive(Clone, Copy)]

@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use super::master_key::MasterKey;
-use crate::ids::{AccountId, Ids};
-use crate::secret::Secret;
+use switchyard_core::ids::AccountId;
+use switchyard_core::secret::Secret;
+use switchyard_system::ids::Ids;
 
 /// Ciphertext in the store: `v1.` and base64 of nonce and ciphertext.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,7 +228,7 @@ const DATA_KEY: &str = "data key";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
+    use switchyard_core::time::Timestamp;
 
     fn vault() -> (Vault, AccountId, AccountId) {
         let ids = Ids::seeded(3);

@@ -15,11 +15,12 @@ use super::rows::{self, Kind};
 use super::vault::Sealed;
 use super::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
 use super::{Access, WriteGuard, text};
-use crate::clock::Timestamp;
-use crate::ids::{AppId, Ids, WebhookId};
-use crate::limits::WEBHOOKS_PER_APP;
-use crate::secret::Secret;
-use crate::store::Batch;
+use switchyard_core::ids::{AppId, WebhookId};
+use switchyard_core::limits::WEBHOOKS_PER_APP;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
+use switchyard_system::ids::Ids;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Webhook {

@@ -8,13 +8,13 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 
 use super::row::{CallbackKey, CallbackState};
-use crate::clock::Timestamp;
-use crate::ids::{AttemptId, CallbackId, ConnectionId};
-use crate::limits::{
+use crate::queue::{Backlog, Found, Scan};
+use switchyard_core::ids::{AttemptId, CallbackId, ConnectionId};
+use switchyard_core::limits::{
     CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_HEARD,
     CALLBACKS_IN_FLIGHT, CALLBACKS_WAITING_BYTES,
 };
-use crate::queue::{Backlog, Found, Scan};
+use switchyard_core::time::Timestamp;
 
 pub(crate) struct CallbackTracker {
     gauges: Mutex<HashMap<ConnectionId, Gauge>>,

@@ -10,11 +10,11 @@ use futures_util::FutureExt as _;
 use super::row::{self, Callback, CallbackKey, CallbackState, QUEUE};
 use super::verdict::Heard;
 use super::{apply, match_pending, reprocess};
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::ids::ConnectionId;
 use crate::queue::{Found, Scan, each_queue};
-use crate::store::{Batch, CommitError, Direction, Table};
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Direction, Table};
 
 /// Poll interval without a wake-up.
 const TICK: Duration = Duration::from_millis(200);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::{Engine, EngineError};
 use crate::access::Connection;
-use crate::environment::Environment;
-use crate::gateway::{Direction, Operation, Version};
-use crate::ids::{AppId, ConnectionId};
-use crate::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
-use crate::money::{Amount, Currency};
-use crate::routing::{Offer, Standing};
-use crate::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::routing::{Offer, Standing};
+use switchyard_core::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
+use switchyard_gateway_host::{Direction, Operation, Version, direction};
 
 /// What the test gateway's account is called in sandbox, where no connection names it (decisions 5).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
@@ -57,7 +57,7 @@ impl Engine {
     /// The gateways that are loaded now and serve `method`.
     pub fn gateways_serving(&self, kind: Kind, method: &str) -> Vec<Arc<Version>> {
         let mut versions = self.gateways().list();
-        versions.retain(|version| version.serves(kind.into(), method));
+        versions.retain(|version| version.serves(direction(kind), method));
         versions
     }
 
@@ -234,7 +234,7 @@ impl Engine {
         let facts = version
             .as_deref()
             .map_or_else(MethodFacts::default, |version| {
-                MethodFacts::of(version, kind.into(), method)
+                MethodFacts::of(version, direction(kind), method)
             });
         let candidate = Candidate {
             connection: connection.id,
@@ -270,11 +270,11 @@ impl Engine {
         method: &str,
         amount: Option<Amount>,
     ) -> Standing {
-        if !chosen || !version.serves(kind.into(), method) {
+        if !chosen || !version.serves(direction(kind), method) {
             return Standing::MethodNotServed;
         }
         match amount {
-            Some(amount) if !version.takes(kind.into(), method, amount) => {
+            Some(amount) if !version.takes(direction(kind), method, amount) => {
                 Standing::AmountOutOfRange
             }
             _ if version.is_in_quarantine() => Standing::InQuarantine,
@@ -286,10 +286,10 @@ impl Engine {
     /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
     pub(super) fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
         let version = self.gateways().current(&self.settings().sandbox_gateway)?;
-        if !version.serves(kind.into(), method) {
+        if !version.serves(direction(kind), method) {
             return None;
         }
-        let facts = MethodFacts::of(&version, kind.into(), method);
+        let facts = MethodFacts::of(&version, direction(kind), method);
         let candidate = Candidate {
             connection: sandbox_connection(app),
             gateway: self.settings().sandbox_gateway.clone(),

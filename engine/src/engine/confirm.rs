@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::prompt::Step;
 use super::{Engine, EngineError, Purpose};
-use crate::ids::TransactionId;
-use crate::money::Amount;
-use crate::records::NewCustomer;
-use crate::transaction::{
+use switchyard_core::ids::TransactionId;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{
     CancelledBy, ClientContext, Command, Confirm, Customer, Refusal, State, Transaction,
 };
+use switchyard_records::NewCustomer;
 
 /// How long the payer's confirmation waits for a gateway that answers at once, so that the next page is already the result.
 const WAIT_FOR_GATEWAY: Duration = Duration::from_millis(1_500);

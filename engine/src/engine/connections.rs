@@ -2,10 +2,10 @@
 
 use super::Engine;
 use crate::access::AccessError;
-use crate::gateway::Count;
-use crate::ids::ConnectionId;
-use crate::limits::GATEWAY_OPEN_ATTEMPTS;
-use crate::records;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::GATEWAY_OPEN_ATTEMPTS;
+use switchyard_gateway_host::Count;
+use switchyard_records as records;
 
 impl Engine {
     /// Deletes a connection with its credentials. Transactions that went through it keep its id.

@@ -3,9 +3,9 @@
 use super::fields::FieldProblem;
 use crate::access::AccessError;
 use crate::quota::{Exceeded, QuotaError};
-use crate::records::RecordError;
-use crate::store::{CommitError, StoreError};
-use crate::transaction::Refusal;
+use switchyard_core::transaction::Refusal;
+use switchyard_records::RecordError;
+use switchyard_store::{CommitError, StoreError};
 
 /// A request to the engine that was not carried out. Nothing was changed, unless a variant says otherwise.
 #[derive(Debug, thiserror::Error)]

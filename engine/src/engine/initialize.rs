@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use super::{Engine, EngineError};
 use crate::access::Caller;
-use crate::directory::phone::normalise;
 use crate::idempotency::Once;
-use crate::ids::{PaymentId, PayoutId, TransactionId};
-use crate::money::Amount;
 use crate::processing::{NotCommitted, Step, commit};
 use crate::quota::{PAYOUT_SPAN, Reservation};
-use crate::records::{self, NewCustomer};
-use crate::store::{Batch, CommitError};
-use crate::transaction::{
+use switchyard_core::directory::phone::normalise;
+use switchyard_core::ids::{PaymentId, PayoutId, TransactionId};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{
     ClientContext, Command, Details, Kind, NewTransaction, PaymentDetails, PayoutDetails,
     Restriction, Transaction, initiate,
 };
+use switchyard_records::{self as records, NewCustomer};
+use switchyard_store::{Batch, CommitError};
 
 /// How often a birth is tried again because another request made the same customer at the same moment.
 const TRIES: usize = 5;

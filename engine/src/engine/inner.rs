@@ -14,18 +14,18 @@ use super::route::SharedHealth;
 use super::settings::EngineSettings;
 use crate::access::Access;
 use crate::callback::CallbackTracker;
-use crate::clock::Clock;
-use crate::directory::Directory;
 use crate::exchange::Exchange;
-use crate::gateway::Gateways;
 use crate::hold::Hold;
-use crate::ids::Ids;
 use crate::mail::Mails;
 use crate::processing::{Announcement, Registry, Scheduler, Submissions, Watchers};
 use crate::quota::Quotas;
 use crate::runtime::ActorThreads;
-use crate::store::Store;
 use crate::webhook::Webhooks;
+use switchyard_core::directory::Directory;
+use switchyard_gateway_host::Gateways;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
 /// State of a running engine. All handles share it.
 pub(super) struct Inner {

@@ -47,21 +47,22 @@ pub use simulate::{HypotheticalTransaction, Replay, Replayed, Share, Traffic};
 
 use crate::access::Access;
 use crate::callback::{self, CallbackTracker};
-use crate::clock::Clock;
-use crate::descriptors;
-use crate::directory::Directory;
-use crate::egress::Names;
 use crate::exchange::Exchange;
-use crate::gateway::Gateways;
 use crate::hold::Hold;
-use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
 pub use crate::processing::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
 use crate::processing::{Registry, Submissions, Watchers, start_scheduler};
 use crate::quota::Quotas;
 use crate::runtime::{ActorThreads, Snapshot};
-use crate::store::Store;
 use crate::webhook::{self, Webhooks};
+use switchyard_core::directory::Directory;
+use switchyard_core::ids::TransactionId;
+use switchyard_gateway_host::Gateways;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::descriptors;
+use switchyard_system::egress::Names;
+use switchyard_system::ids::Ids;
 
 /// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend on it: they are in the outbox.
 const FEED: usize = 4_096;
@@ -240,7 +241,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn no_rates_are_fetched_any_more_once_the_engine_has_stopped() {
-        let gateways = crate::gateway::Gateways::default();
+        let gateways = switchyard_gateway_host::Gateways::default();
         let wanted = Wanted {
             feed: FeedSettings {
                 url: Some("http://127.0.0.1:1/rates".parse().unwrap()),

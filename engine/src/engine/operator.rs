@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use crate::ids::{CaseId, TransactionId};
-use crate::records::{self, CaseFound, CaseQuery, CasesFound};
-use crate::transaction::{ByOperator, Command, Operator, Order, Resolution, Transaction};
+use switchyard_core::ids::{CaseId, TransactionId};
+use switchyard_core::transaction::{ByOperator, Command, Operator, Order, Resolution, Transaction};
+use switchyard_records::{self as records, CaseFound, CaseQuery, CasesFound};
 
 /// What came of asking the provider by hand.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! What a payment costs by a method: its own amount, or what that is in the method's currency, when the app allows it.
 
 use super::Engine;
-use crate::directory::Method;
-use crate::gateway::Direction;
-use crate::ids::AppId;
-use crate::money::Amount;
-use crate::transaction::{Kind, Price, Transaction};
+use switchyard_core::directory::Method;
+use switchyard_core::ids::AppId;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{Kind, Price, Transaction};
+use switchyard_gateway_host::Direction;
 
 impl Engine {
     /// What this payment costs by `method` now; `None` when the method's currency is another one and the app does not convert, or no

@@ -1,9 +1,9 @@
 //! Whether a payer's step may begin: the app is enabled, and no limit of prompts or codes is reached.
 
 use super::{Engine, EngineError};
-use crate::ids::AppId;
 use crate::quota::{PROMPT_SPAN, Settled};
-use crate::transaction::Transaction;
+use switchyard_core::ids::AppId;
+use switchyard_core::transaction::Transaction;
 
 /// What is counted of a payer's step.
 pub(super) struct Step<'a> {

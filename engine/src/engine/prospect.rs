@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{Engine, Purpose};
-use crate::directory::{Method, PHONE_FIELD};
-use crate::environment::Environment;
-use crate::gateway::{Direction, Version};
-use crate::ids::{AppId, ConnectionId};
-use crate::money::Amount;
-use crate::routing::{Offer, Standing};
-use crate::transaction::{Kind, Price, Transaction};
+use switchyard_core::directory::{Method, PHONE_FIELD};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::money::Amount;
+use switchyard_core::routing::{Offer, Standing};
+use switchyard_core::transaction::{Kind, Price, Transaction};
+use switchyard_gateway_host::{Direction, Version};
 
 /// The gateway that a confirmation would go to first.
 #[derive(Clone, Debug)]

@@ -3,14 +3,16 @@
 use parking_lot::Mutex;
 
 use super::Engine;
-use crate::gateway::Operation;
-use crate::ids::ConnectionId;
-use crate::money::Amount;
-use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Standing, Turn, Verdict};
-use crate::transaction::{
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::money::Amount;
+use switchyard_core::routing::{
+    self, Asked, Call, Health, Heard, Key, Roll, Standing, Turn, Verdict,
+};
+use switchyard_core::transaction::{
     Attempt, Command, Counted, Kind, Onward, Outcome, Restriction, Route, Transaction,
     next_candidates,
 };
+use switchyard_gateway_host::Operation;
 
 /// What a plan is made for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -246,7 +248,9 @@ pub(super) struct SharedHealth(Mutex<Health>);
 
 impl SharedHealth {
     pub fn new() -> Self {
-        Self(Mutex::new(Health::new(crate::limits::ROUTING_HEALTH)))
+        Self(Mutex::new(Health::new(
+            switchyard_core::limits::ROUTING_HEALTH,
+        )))
     }
 
     fn locked<T>(&self, look: impl FnOnce(&mut Health) -> T) -> T {

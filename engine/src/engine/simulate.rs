@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::{Engine, EngineError};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, ConnectionId};
-use crate::limits::ROUTING_SIMULATED;
-use crate::money::{Amount, Currency};
-use crate::records::{self, ListQuery};
-use crate::routing::{self, Asked, Heard, InForce, Roll, RuleSet};
-use crate::transaction::{HealthNumbers, Kind, Route, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::limits::ROUTING_SIMULATED;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::routing::{self, Asked, Heard, InForce, Roll, RuleSet};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{HealthNumbers, Kind, Route, Transaction};
+use switchyard_records::{self as records, ListQuery};
 
 /// A transaction that does not exist.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use crate::ids::TransactionId;
-use crate::limits::VERIFY_DEADLINE;
-use crate::transaction::{Command, State, Transaction};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::VERIFY_DEADLINE;
+use switchyard_core::transaction::{Command, State, Transaction};
 
 impl Engine {
     /// The transaction, after asking its provider if it is not final and was not asked for ten seconds. Waits five seconds at most, and

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::guard::HeldRate;
-use crate::clock::Timestamp;
-use crate::money::{Currency, Rate};
+use switchyard_core::money::{Currency, Rate};
+use switchyard_core::time::Timestamp;
 
 /// Rate: units of `to` for one unit of `from`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use super::book::{Entry, Source};
-use crate::clock::Timestamp;
-use crate::egress::{self, Client};
-use crate::limits::{RATE_FEED_BYTES, RATE_FEED_DEADLINE};
-use crate::money::{Currency, Rate};
+use switchyard_core::limits::{RATE_FEED_BYTES, RATE_FEED_DEADLINE};
+use switchyard_core::money::{Currency, Rate};
+use switchyard_core::time::Timestamp;
+use switchyard_system::egress::{self, Client};
 
 /// Where rates come from, how often, and for how long they count.
 #[derive(Clone, Debug)]

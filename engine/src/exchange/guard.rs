@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::book::{Book, Entry};
-use crate::clock::Timestamp;
-use crate::limits::PEG_TOLERANCE_PERCENT;
-use crate::money::{Currency, Rate};
+use switchyard_core::limits::PEG_TOLERANCE_PERCENT;
+use switchyard_core::money::{Currency, Rate};
+use switchyard_core::time::Timestamp;
 
 /// A fetched rate that waits for an operator's decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,12 +26,13 @@ use url::Url;
 pub use self::book::{Book, Entry, Quote, Source};
 pub use self::feed::{FeedError, FeedSettings};
 pub use self::guard::{HeldRate, HoldReason};
-use crate::clock::{Clock, Timestamp};
-use crate::egress::{Client, ClientError, Names, Policy};
-use crate::limits::RATES;
-use crate::money::{Amount, Correction, Currency, Rate, RateError};
-use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
-use crate::transaction::Conversion;
+use switchyard_core::limits::RATES;
+use switchyard_core::money::{Amount, Correction, Currency, Rate, RateError};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Conversion;
+use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use switchyard_system::clock::Clock;
+use switchyard_system::egress::{Client, ClientError, Names, Policy};
 
 /// The rates; clones share them.
 #[derive(Clone)]
@@ -410,7 +411,7 @@ const RETRY: Duration = Duration::from_secs(5 * 60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::START;
+    use switchyard_core::testing::START;
 
     fn currency(code: &str) -> Currency {
         Currency::from_code(code).unwrap()

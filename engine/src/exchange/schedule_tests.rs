@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::testing::START;
+use switchyard_core::testing::START;
 
 const EVERY: Duration = Duration::from_secs(60 * 60);
 const VALID_FOR: Duration = Duration::from_secs(3 * 60 * 60);

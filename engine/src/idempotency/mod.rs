@@ -18,12 +18,13 @@ mod sweep;
 mod tests;
 
 use crate::access::KeyKind;
-use crate::clock::{Clock, Timestamp};
-use crate::environment::Environment;
-use crate::ids::{AppId, TransactionId};
-use crate::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
-use crate::records::RecordError;
-use crate::store::{Batch, Store, StoreError, Table};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
+use switchyard_core::time::Timestamp;
+use switchyard_records::RecordError;
+use switchyard_store::{Batch, Store, StoreError, Table};
+use switchyard_system::clock::Clock;
 
 use self::in_flight::{Admission, InFlightGuard, InFlightRequests};
 use self::row::{Fingerprints, Row};
@@ -45,7 +46,7 @@ pub struct KeyedRequest {
     pub route: Route,
     /// With which kind of API key it came.
     pub kind: KeyKind,
-    /// As the client chose it, at most [`crate::limits::IDEMPOTENCY_KEY_BYTES`].
+    /// As the client chose it, at most [`switchyard_core::limits::IDEMPOTENCY_KEY_BYTES`].
     pub key: String,
     /// The request as it was understood, field by field, in the order of the specification.
     pub fields: Vec<(String, String)>,

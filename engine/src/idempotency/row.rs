@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Answer, KeyedRequest};
 use crate::access::KeyKind;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
+use switchyard_core::environment::Environment;
+use switchyard_core::time::Timestamp;
 
 const ROW: u8 = b'k';
 pub(super) const EXPIRY: u8 = b'x';

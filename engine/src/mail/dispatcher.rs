@@ -12,12 +12,12 @@ use super::policy::{SendResult, Verdict, verdict};
 use super::queued_mail::{self, QueuedMail, SentMail};
 use super::render;
 use super::streak::Line;
-use crate::clock::Timestamp;
-use crate::directory::Directory;
-use crate::limits;
 use crate::queue::{Backlog, Found, QueueHandle, QueueWork, each_row, sooner};
-use crate::store::{Batch, CommitError, Direction, StoreError, Table};
-use crate::transaction::Kind;
+use switchyard_core::directory::Directory;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Kind;
+use switchyard_store::{Batch, CommitError, Direction, StoreError, Table};
 
 /// Message to the mail dispatcher.
 pub enum Message {

@@ -40,15 +40,16 @@ use self::streak::FailureStreak;
 use self::transport::Transport;
 pub use self::transport::test_connection;
 use self::unattempted::UnattemptedMails;
-use crate::clock::{Clock, Timestamp};
-use crate::directory::Directory;
-use crate::environment::Environment;
-use crate::ids::MailId;
 use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
 use crate::runtime::InFlightTasks;
-use crate::secret::Secret;
-use crate::store::{Batch, Direction, Store, StoreError, Table};
-use crate::transaction::{Kind, MailTo, Transaction};
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::MailId;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{Kind, MailTo, Transaction};
+use switchyard_store::{Batch, Direction, Store, StoreError, Table};
+use switchyard_system::clock::Clock;
 
 /// Operator settings for mails.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +115,7 @@ impl Mails {
     /// When the settings are invalid.
     pub fn start(with: Dependencies, arbiter: &ArbiterHandle) -> Result<Self, MailError> {
         #[cfg(feature = "simulation")]
-        if let Some(line) = crate::simulation::line() {
+        if let Some(line) = switchyard_system::simulation::line() {
             return Self::start_through(Transport::Simulated(line), with, arbiter);
         }
         let transport = match (&with.settings.smtp_url, &with.settings.folder) {
@@ -229,7 +230,7 @@ pub async fn posted(
     limit: usize,
 ) -> Result<Vec<SentMail>, StoreError> {
     let start = queued_mail::posted_key(environment, None);
-    let end = crate::store::prefix_end(&start);
+    let end = switchyard_store::prefix_end(&start);
     let rows = store
         .scan(Table::Delivery, &start, &end, Direction::Backward, limit)
         .await?;

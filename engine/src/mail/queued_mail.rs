@@ -11,13 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::news::MoneyNews;
 use crate::access::App;
-use crate::charge::Charge;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, Ids, MailId, TransactionId};
-use crate::language::Language;
-use crate::store::{Batch, Table};
-use crate::transaction::{CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction};
+use switchyard_core::charge::Charge;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, MailId, TransactionId};
+use switchyard_core::language::Language;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
+    CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction,
+};
+use switchyard_store::{Batch, Table};
+use switchyard_system::ids::Ids;
 
 /// Content and recipient of a mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use crate::callback;
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::environment::Environment;
-use crate::ids::{AppId, EventId};
 use crate::mail;
-use crate::records;
-use crate::store::{Batch, CommitError};
-use crate::transaction::{
+use crate::webhook;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, EventId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     Action, Attempt, CaseReason, Event, EventName, Recorded, Transaction, actions, evolve,
 };
-use crate::webhook;
+use switchyard_records as records;
+use switchyard_store::{Batch, CommitError};
 
 /// Event for merchants, published after its commit is durable.
 #[derive(Clone, Debug)]

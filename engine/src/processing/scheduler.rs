@@ -19,14 +19,14 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::callback;
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
 use crate::idempotency;
-use crate::limits::{SCHEDULER_MAILBOX, SCHEDULER_WAKES};
 use crate::mail;
-use crate::records::{self, Due, TimerCursor};
 use crate::runtime::Snapshot;
-use crate::transaction::{Command, GATEWAY_WATCH};
+use switchyard_core::limits::{SCHEDULER_MAILBOX, SCHEDULER_WAKES};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{Command, GATEWAY_WATCH};
+use switchyard_records::{self as records, Due, TimerCursor};
 
 /// How often due timers are looked for.
 const TICK: Duration = Duration::from_millis(200);

@@ -11,8 +11,9 @@ use futures_util::FutureExt;
 use tokio::sync::watch;
 
 use super::deadline::scan_at;
-use crate::clock::{Clock, Timestamp};
 use crate::runtime::Snapshot;
+use switchyard_core::time::Timestamp;
+use switchyard_system::clock::Clock;
 
 /// Dispatch logic of a queue. The queue itself is in the store.
 pub(crate) trait QueueWork: Unpin + Sized + 'static {
@@ -156,7 +157,7 @@ mod tests {
 
     use super::*;
     use crate::runtime::ActorThreads;
-    use crate::testing::START;
+    use switchyard_core::testing::START;
 
     /// Counts messages. One kind makes it panic, another makes it wait for the test.
     struct Counting {

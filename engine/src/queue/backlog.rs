@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sooner;
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// State of one queue between two scans. `K` identifies a row; `V` is kept for a row in flight.
 pub(crate) struct Backlog<K, V = ()> {

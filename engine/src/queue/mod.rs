@@ -23,7 +23,7 @@ pub(crate) use self::actor::{QueueContext, QueueHandle, QueueWork, start_queue};
 pub(crate) use self::backlog::{Backlog, Found, Scan};
 pub(crate) use self::nudges::Nudges;
 pub(crate) use self::walk::{each_queue, each_row};
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// Earlier of two optional times.
 pub(crate) fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// Queues with new rows that the actor has not seen, each with the earliest due time. The size is
 /// limited by the number of queues.

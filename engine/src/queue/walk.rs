@@ -1,6 +1,6 @@
 //! Walks over the rows of all queues in a key range.
 
-use crate::store::{Direction, Store, StoreError, Table};
+use switchyard_store::{Direction, Store, StoreError, Table};
 
 /// Calls `visit` with the key and the value of each row of a key range. The first error of `visit`
 /// ends the walk.

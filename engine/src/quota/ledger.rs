@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::limits::QUOTA_SUBJECTS;
+use switchyard_core::limits::QUOTA_SUBJECTS;
 
 pub(super) const KEY_BYTES: usize = 16;
 

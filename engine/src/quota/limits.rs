@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::Limit;
-use crate::client_network;
-use crate::environment::Environment;
-use crate::ids::{AppId, TransactionId};
-use crate::limits::SITE_SHARE;
-use crate::money::{Amount, Currency};
+use switchyard_core::client_network;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::limits::SITE_SHARE;
+use switchyard_core::money::{Amount, Currency};
 
 /// Limits of the installation. 0 means: no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,9 +21,10 @@ use sha2::{Digest as _, Sha256};
 
 use self::ledger::{KEY_BYTES, Key, Ledger};
 pub use self::limits::{LimitSettings, PayoutLimits};
-use crate::clock::{Clock, Timestamp};
-use crate::limits::QUOTA_SWEEP;
-use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table, counts};
+use switchyard_core::limits::QUOTA_SWEEP;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table, counts};
+use switchyard_system::clock::Clock;
 
 /// A length of time, and in how many parts uses are counted within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,10 +17,10 @@ use super::settle::{self, AttemptResult, Settled};
 use super::sweep::ScanResult;
 use super::target::{Lane, Next, Pace, RetryAt, Target};
 use crate::access::{Webhook, WebhookOptions};
-use crate::clock::Timestamp;
-use crate::ids::WebhookId;
-use crate::limits;
 use crate::queue::{QueueHandle, QueueWork, sooner};
+use switchyard_core::ids::WebhookId;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
 
 /// Message to the dispatcher.
 pub enum Message {

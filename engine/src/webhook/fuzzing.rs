@@ -4,7 +4,7 @@ use super::WebhookSettings;
 use super::policy::{self, Verdict};
 use super::row::{self, Row};
 use crate::access::RetryProfile;
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// Due times after a receiver refused the first attempt at `now` with this `Retry-After`: under the
 /// schedule that ignores the header, and under the one that follows it. `None`: no retry.

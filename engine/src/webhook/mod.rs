@@ -56,12 +56,14 @@ use self::sender::Sender;
 pub use self::sender::SenderError;
 pub use self::signing::{service_signature, standard_signature};
 use crate::access::Access;
-use crate::clock::{Clock, Timestamp};
-use crate::egress::Names;
-use crate::ids::{DeliveryId, Ids, TransactionId, WebhookId};
 use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
 use crate::runtime::InFlightTasks;
-use crate::store::Store;
+use switchyard_core::ids::{DeliveryId, TransactionId, WebhookId};
+use switchyard_core::time::Timestamp;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::egress::Names;
+use switchyard_system::ids::Ids;
 
 /// Handle to the webhook module. Clones share the state.
 #[derive(Clone)]

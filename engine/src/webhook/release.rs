@@ -3,9 +3,9 @@
 use super::Shared;
 use super::log::{self, Delivery, DeliveryStatus, LogError};
 use super::row::{self, Row};
-use crate::clock::Timestamp;
-use crate::ids::WebhookId;
-use crate::store::{Batch, CommitError, Direction, Table};
+use switchyard_core::ids::WebhookId;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Direction, Table};
 
 /// Error while emptying a queue.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use super::log::{self, Delivery, DeliveryStatus, LogError};
 use super::{Queued, Shared, WebhookId, outbox};
 use crate::access::Webhook;
-use crate::clock::Timestamp;
-use crate::ids::DeliveryId;
-use crate::limits;
-use crate::records::RecordError;
-use crate::store::{Batch, CommitError, StoreError, Table};
+use switchyard_core::ids::DeliveryId;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
+use switchyard_records::RecordError;
+use switchyard_store::{Batch, CommitError, StoreError, Table};
 
 /// Reason why nothing was replayed.
 #[derive(Debug, thiserror::Error)]

@@ -13,10 +13,12 @@
 use ulid::Ulid;
 
 use super::payload;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, DeliveryId, EventId, PaymentId, PayoutId, TransactionId, WebhookId};
-use crate::transaction::EventName;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{
+    AppId, DeliveryId, EventId, PaymentId, PayoutId, TransactionId, WebhookId,
+};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::EventName;
 
 /// One delivery that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@ use super::log::{self, Attempt, Delivery, DeliveryStatus, LogError};
 use super::policy::{Heard, Verdict, heard, verdict};
 use super::row::Row;
 use crate::access::Webhook;
-use crate::clock::Timestamp;
-use crate::egress::Failure;
-use crate::store::{Batch, CommitError, StoreError, Table};
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, StoreError, Table};
+use switchyard_system::egress::Failure;
 
 /// Result of an attempt, for the dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::Shared;
 use super::dispatcher::{Dispatcher, Message};
 use super::row::{self, Row, Unreadable};
-use crate::clock::Timestamp;
-use crate::ids::WebhookId;
 use crate::queue::{QueueHandle, each_queue, each_row, sooner};
-use crate::store::{StoreError, Table};
+use switchyard_core::ids::WebhookId;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{StoreError, Table};
 
 /// Result of a sweep.
 #[derive(Debug, Default)]

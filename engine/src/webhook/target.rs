@@ -8,10 +8,10 @@ use ulid::Ulid;
 use super::log::{self, LogError};
 use super::policy::{ORDER_WAIT, Predecessor, Turn, turn};
 use super::row::{self, Row};
-use crate::clock::Timestamp;
-use crate::ids::WebhookId;
 use crate::queue::{Backlog, Found, sooner};
-use crate::store::{Direction, Store, StoreError, Table};
+use switchyard_core::ids::WebhookId;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Direction, Store, StoreError, Table};
 
 /// Dispatch state of one webhook: a window of due rows and the deliveries in flight.
 #[derive(Default)]
@@ -282,10 +282,10 @@ const TRIED_AT_START: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::Environment;
-    use crate::ids::{AppId, DeliveryId, EventId, PaymentId, TransactionId};
-    use crate::store::Batch;
-    use crate::transaction::EventName;
+    use switchyard_core::environment::Environment;
+    use switchyard_core::ids::{AppId, DeliveryId, EventId, PaymentId, TransactionId};
+    use switchyard_core::transaction::EventName;
+    use switchyard_store::Batch;
 
     /// First event of a transaction, due at `due`.
     fn row(webhook: WebhookId, due: Timestamp) -> Row {

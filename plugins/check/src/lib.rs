@@ -23,9 +23,9 @@ mod script;
 
 use std::path::Path;
 
-use switchyard_engine::gateway::{DirectLibrary, WorkerSettings};
 use switchyard_gateway::Operation;
 use switchyard_gateway::abi;
+use switchyard_gateway_host::{DirectLibrary, WorkerSettings};
 
 pub use self::report::{Report, Row, Verdict};
 pub use self::samples::{Answer, Samples};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use switchyard_engine::gateway::{WALLS, WorkerSettings};
 use switchyard_gateway_check::{Samples, check};
+use switchyard_gateway_host::{WALLS, WorkerSettings};
 
 /// Check a built gateway
 #[derive(Parser)]
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     // The child process that the library runs in is this program again.
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() == Some("gateway-worker") {
-        return switchyard_engine::gateway::run_worker(&arguments.next().unwrap_or_default());
+        return switchyard_gateway_host::run_worker(&arguments.next().unwrap_or_default());
     }
     match Check::parse().run() {
         Ok(is_good) => ExitCode::from(u8::from(!is_good)),

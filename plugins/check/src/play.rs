@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::{DirectLibrary, DirectStep, Manifest};
 use switchyard_gateway::manifest::Method;
 use switchyard_gateway::wire::{
     Begin, Effect, EffectResult, Failed, HttpRequest, Pending, Ready, Resume,
 };
 use switchyard_gateway::{Direction, Fault, Money, Operation, testing};
+use switchyard_gateway_host::{DirectLibrary, DirectStep, Manifest};
 
 use crate::samples::{Sample, Samples};
 use crate::script::{Echo, Script};
@@ -295,4 +295,4 @@ fn written(message: &impl serde::Serialize) -> Vec<u8> {
 const SERVICE: &str = "switchyard";
 const SEED: &str = "5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed";
 /// As many as the engine performs for one call.
-const EFFECTS: usize = switchyard_engine::limits::GATEWAY_EFFECTS;
+const EFFECTS: usize = switchyard_core::limits::GATEWAY_EFFECTS;

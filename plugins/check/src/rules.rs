@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use switchyard_engine::gateway::{Manifest, is_shown};
-use switchyard_engine::money::{Amount, Currency};
+use switchyard_core::money::{Amount, Currency};
 use switchyard_gateway::manifest::config_field;
 use switchyard_gateway::wire::{Body, HttpRequest};
 use switchyard_gateway::{
     ConfigCheck, DeclineReason, FaultKind, Money, Operation, Outcome, PayerAction,
 };
+use switchyard_gateway_host::{Manifest, is_shown};
 use url::Url;
 
 use crate::play::{End, Played};

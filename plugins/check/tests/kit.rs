@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::WorkerSettings;
 use switchyard_gateway_check::{Report, Samples, Verdict, check};
+use switchyard_gateway_host::WorkerSettings;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

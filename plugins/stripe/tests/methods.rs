@@ -13,7 +13,7 @@ fn manifest() -> Manifest {
 
 #[test]
 fn the_manifest_has_one_row_for_each_card_method_of_the_catalogue_and_no_other() {
-    let catalogue = include_str!("../../../engine/src/directory/data/payment_methods.json");
+    let catalogue = include_str!("../../../engine/core/src/directory/data/payment_methods.json");
     let catalogue: Vec<Value> = serde_json::from_str(catalogue).unwrap();
     let cards = catalogue
         .iter()

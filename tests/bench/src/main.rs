@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     match arguments.hidden {
         // Before there is a runtime, as in the program that is measured.
         Some(Hidden::GatewayWorker { sha256 }) => {
-            switchyard_engine::gateway::run_worker(&sha256);
+            switchyard_gateway_host::run_worker(&sha256);
             anyhow::bail!("no engine is at the other end")
         }
         Some(hidden) => runtime()?.block_on(inside(hidden)),

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::clock::Clock;
+use switchyard_core::ids::{PaymentId, TransactionId};
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::gateway::{GatewaySettings, Gateways, WorkerSettings};
-use switchyard_engine::ids::{Ids, PaymentId, TransactionId};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::store::{Backend, Direction, Store, StoreSettings, Table};
 use switchyard_engine::testing::{Bench, Wanted, amount};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_gateway_host::{GatewaySettings, Gateways, WorkerSettings};
+use switchyard_records::NewCustomer;
+use switchyard_store::{Backend, Direction, Store, StoreSettings, Table};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use ulid::Ulid;
 
 /// Starts an engine on the store in `path`.

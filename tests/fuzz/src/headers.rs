@@ -4,7 +4,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use switchyard::bearer::bearer;
 use switchyard::fuzzing::{client_context, read_idempotency_key};
-use switchyard_engine::limits::IDEMPOTENCY_KEY_BYTES;
+use switchyard_core::limits::IDEMPOTENCY_KEY_BYTES;
 
 /// One header a line, name and value with a colon between them.
 pub fn headers(bytes: &[u8]) {

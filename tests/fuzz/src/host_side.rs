@@ -1,12 +1,12 @@
 //! What a gateway, its file or its process says, on the engine's side.
 
 use serde_json::Value;
-use switchyard_engine::gateway::fuzzing;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::GATEWAY_FRAME_BYTES;
-use switchyard_engine::transaction::{Captured, Outcome, PayerAction};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::GATEWAY_FRAME_BYTES;
+use switchyard_core::transaction::{Captured, Outcome, PayerAction};
 use switchyard_gateway::wire::{Failed, HttpRequest, Pending, Ready};
 use switchyard_gateway::{CallbackResult, ConfigCheck, Outcome as WireOutcome};
+use switchyard_gateway_host::fuzzing;
 
 /// A file that is to become a gateway.
 pub fn file(bytes: &[u8]) {

@@ -1,9 +1,9 @@
 //! Amounts and rates: what is accepted is exactly what was written.
 
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::limits::AMOUNT_MAJOR;
+use switchyard_core::money::{Amount, Correction, Currency, Rate};
+use switchyard_core::time::Timestamp;
 use switchyard_engine::exchange::fuzzing::{book, feed};
-use switchyard_engine::limits::AMOUNT_MAJOR;
-use switchyard_engine::money::{Amount, Correction, Currency, Rate};
 
 /// First byte: which currency. The rest: an amount as somebody wrote it.
 pub fn amount(bytes: &[u8]) {

@@ -1,6 +1,6 @@
 //! Mutations by a seed, for the tests that run without libFuzzer: what a byte, a word or a piece of another sample can break.
 
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 
 /// A source of mutations; one seed, one series.
 pub struct Mutator(Ids);

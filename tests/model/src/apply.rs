@@ -5,17 +5,17 @@ use crate::base::{
     id_number, long_ago, past_its_end, reference,
 };
 use crate::faults::decision;
-use crate::ids::AttemptId;
 use crate::key::{decoded_action, refused_field};
-use crate::secret::Secret;
 use crate::steps::{Names, Ordered, PAYER, Said, Standing, Step, Turn, What, is_lie, is_unsent};
-use crate::transaction::{
+use crate::world::{Lie, Scope, Side, Submission, Truth, World};
+use switchyard_core::ids::AttemptId;
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::{
     Action, AttemptKey, AttemptState, ByOperator, CaseReason, ClientContext, Command, Confirm,
     Context, Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order,
     Outcome, Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions, due,
     evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
 };
-use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// A step that was taken.
 pub struct Taken {

@@ -9,13 +9,13 @@ use std::time::Duration;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{
     AppId, AttemptId, CaseId, ConnectionId, CustomerId, PaymentId, PayoutId, TransactionId,
 };
-use crate::money::{Amount, Currency};
-use crate::transaction::{
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     Candidate, Captured, ClientContext, Customer, Details, Kind, NewTransaction, PaymentDetails,
     PayoutDetails, Transaction, initiate,
 };

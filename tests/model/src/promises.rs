@@ -4,10 +4,10 @@
 use crate::apply::Taken;
 use crate::base::{Sum, attempt_of};
 use crate::steps::{Ordered, Said, Step, What};
-use crate::transaction::{
+use crate::world::{Lie, Scope, Side, Submission, Truth, World};
+use switchyard_core::transaction::{
     Action, AttemptState, CaseReason, Command, Event, EventName, Kind, State, Transaction,
 };
-use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// A promise. The name is printed with a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,10 +14,10 @@
 //!   was told count.
 
 use crate::base::{candidate, connection_code, earlier, just_now, soon};
-use crate::transaction::{
+use crate::world::{Lie, Scope, Side, Submission, Truth, World};
+use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CallOff, CaseReason, Decision, Details,
 };
-use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// Replaces what can never matter again in `world`.
 pub fn reduce(world: &mut World, scope: &Scope) {

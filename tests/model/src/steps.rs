@@ -1,8 +1,8 @@
 //! Steps of the world: what each party can do next.
 
 use crate::base::{SECOND, Sum, earlier, long_ago, past_its_end};
-use crate::transaction::{Attempt, AttemptState, CancelledBy, Kind, State};
 use crate::world::{Lie, Scope, Submission, Truth, World};
+use switchyard_core::transaction::{Attempt, AttemptState, CancelledBy, Kind, State};
 
 /// A statement of a gateway about an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,12 +208,12 @@ fn payer_and_shop(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
 fn time(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
     let tx = &world.tx;
     match &tx.details {
-        crate::transaction::Details::Payment(payment) => {
+        switchyard_core::transaction::Details::Payment(payment) => {
             if payment.expires_at > crate::base::NOW {
                 steps.push(Step::Expire);
             }
         }
-        crate::transaction::Details::Payout(_) => {
+        switchyard_core::transaction::Details::Payout(_) => {
             if tx.created_at > earlier() {
                 steps.push(Step::WaitLong);
             }

@@ -2,7 +2,7 @@
 //! has been told.
 
 use crate::base::{ENDS, Sum, created, past_its_end};
-use crate::transaction::{Kind, Transaction};
+use switchyard_core::transaction::{Kind, Transaction};
 
 /// One wrong statement that a provider may make, about one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use switchyard_core::transaction::Kind;
 use switchyard_model::apply::Taken;
 use switchyard_model::base::Sum;
 use switchyard_model::faults::{Fault, plant};
@@ -14,7 +15,6 @@ use switchyard_model::rules::UNREACHED;
 use switchyard_model::search::Bounds;
 use switchyard_model::steps::Step;
 use switchyard_model::story::tell;
-use switchyard_model::transaction::Kind;
 use switchyard_model::world::{Lie, Scope, World};
 use switchyard_model::worlds::{asked, explore_all, short, small};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use switchyard_engine::store::{CommitError, Store};
+use switchyard_store::{CommitError, Store};
 use switchyard_tests::store::rows::{LANES, backend_named, check, commit, settings};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

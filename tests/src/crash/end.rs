@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use anyhow::Context;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::records::ListQuery;
-use switchyard_engine::transaction::{AttemptState, Kind};
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{AttemptState, Kind};
+use switchyard_records::ListQuery;
 
 use super::life::Life;
 

@@ -26,7 +26,7 @@ mod outside;
 use std::time::Duration;
 
 use anyhow::Context;
-use switchyard_engine::store::Death;
+use switchyard_store::Death;
 
 pub use self::end::End;
 pub use self::life::Life;

@@ -10,12 +10,12 @@ use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::secret::Secret;
 use switchyard_engine::access::{DevelopmentKeys, NewConnection, NewWebhook, WebhookOptions};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::secret::Secret;
-use switchyard_engine::store::{CrashingKv, MemoryDisk};
 use switchyard_engine::testing::START;
+use switchyard_store::{CrashingKv, MemoryDisk};
+use switchyard_system::clock::Clock;
 use tempfile::TempDir;
 
 use super::Point;

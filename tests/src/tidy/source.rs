@@ -214,15 +214,15 @@ mod tests {
     fn a_module_declared_for_tests_is_one() {
         let text = "#[cfg(test)]\nmod conformance;\nmod a;\n";
         assert_eq!(
-            Source::new("engine/src/store/mod.rs", text).test_modules(),
-            ["engine/src/store/conformance"]
+            Source::new("engine/store/src/lib.rs", text).test_modules(),
+            ["engine/store/src/conformance"]
         );
         assert_eq!(
-            Source::new("engine/src/clock.rs", text).test_modules(),
-            ["engine/src/clock/conformance"]
+            Source::new("engine/system/src/clock.rs", text).test_modules(),
+            ["engine/system/src/clock/conformance"]
         );
         assert_eq!(
-            Source::new("engine/src/clock.rs", text).tests_begin(),
+            Source::new("engine/system/src/clock.rs", text).tests_begin(),
             4,
             "the declaration is no test"
         );

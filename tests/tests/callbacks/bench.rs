@@ -7,16 +7,17 @@ use std::time::Duration;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{ClientContext, Event, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::{
     Callback, CallbackQuery, CallbackRequest, CallbackState, ReceiveError,
 };
-use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::Choice;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{ConnectionId, TransactionId};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::{ClientContext, Event, Transaction};
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::{eventually, misbehaving_gateway};
 

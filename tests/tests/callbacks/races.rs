@@ -1,10 +1,10 @@
 //! Redirect, answer, poll and callback come in any order, and twice, and contradict each other.
 
 use serde_json::json;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::transaction::{CaseReason, Status, Transaction};
 use switchyard_engine::access::{NewApp, NewConnection};
 use switchyard_engine::callback::CallbackState;
-use switchyard_engine::ids::ConnectionId;
-use switchyard_engine::transaction::{CaseReason, Status, Transaction};
 
 use crate::bench::{Bench, DECLINES, PAYS, SECRET, STAYS_PENDING, connection, news};
 
@@ -318,7 +318,7 @@ async fn a_thousand_hints_about_one_payment_are_neither_kept_nor_asked_about() -
     let bench = Bench::unsigned().await?;
     let id = bench.paying(STAYS_PENDING).await?;
     let hint = bench.news(id, "success").await?;
-    let kept = switchyard_engine::limits::CALLBACKS_PER_TRANSACTION;
+    let kept = switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
     for _ in 0..kept {
         bench.send(&hint).await?;
     }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::CALLBACK_TRIES;
+use switchyard_core::transaction::Status;
 use switchyard_engine::callback::{Callback, CallbackState};
-use switchyard_engine::gateway::By;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::CALLBACK_TRIES;
-use switchyard_engine::transaction::Status;
+use switchyard_gateway_host::By;
 use switchyard_tests::{eventually, misbehaving_gateway};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

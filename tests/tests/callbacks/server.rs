@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use switchyard_engine::limits::CALLBACK_BODY_BYTES;
+use switchyard_core::limits::CALLBACK_BODY_BYTES;
 use switchyard_tests::client::payout;
 use switchyard_tests::{Server, Setup, eventually};
 

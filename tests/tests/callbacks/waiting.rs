@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchyard::operations::metrics;
+use switchyard_core::limits::CALLBACK_MATCH_WINDOW;
+use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::callback::CallbackState;
-use switchyard_engine::limits::CALLBACK_MATCH_WINDOW;
-use switchyard_engine::transaction::{AttemptState, Status};
 use switchyard_tests::eventually;
 
 use crate::bench::{Bench, KEY, SOON, news};
@@ -227,7 +227,7 @@ async fn a_gateway_that_stumbles_is_given_it_again_and_then_it_is_put_down() -> 
     let callbacks = eventually("it is put down", SOON, put_down).await?;
     assert_eq!(
         callbacks[0].tries + 1,
-        switchyard_engine::limits::CALLBACK_TRIES
+        switchyard_core::limits::CALLBACK_TRIES
     );
     let engine = &bench.merchant.bench.engine;
     engine

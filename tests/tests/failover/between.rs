@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use switchyard_engine::gateway::{By, Gateways};
-use switchyard_engine::transaction::{AttemptState, State, Status, Transaction};
+use switchyard_core::transaction::{AttemptState, State, Status, Transaction};
+use switchyard_gateway_host::{By, Gateways};
 use switchyard_tests::at_provider::SOON;
 use switchyard_tests::{eventually, programmable_gateway};
 use tokio::runtime::{Builder, Runtime};

@@ -1,6 +1,6 @@
 //! The table: after which ends the next connection is tried, and after which never.
 
-use switchyard_engine::transaction::{AttemptState, Status};
+use switchyard_core::transaction::{AttemptState, Status};
 
 use crate::road::Road;
 

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard::{operator, routes};
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::engine::NewPayout;
-use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status};
 use tower::ServiceExt as _;
 
 use crate::road::{METHOD, Road};

@@ -1,9 +1,9 @@
 //! What changed between the plan and the fail-over: the next connection is looked at once more before anything is submitted there.
 
 use serde_json::json;
+use switchyard_core::transaction::{AttemptState, Status, Transaction};
 use switchyard_engine::access::{AppChange, ConnectionChange};
-use switchyard_engine::gateway::By;
-use switchyard_engine::transaction::{AttemptState, Status, Transaction};
+use switchyard_gateway_host::By;
 use switchyard_tests::programmable_gateway;
 
 use crate::road::Road;
@@ -24,7 +24,7 @@ async fn stepped_over(road: &Road, tx: &Transaction) -> Vec<(usize, String)> {
     });
     let lists: Vec<_> = lists.collect();
     let slot = |connection: &serde_json::Value| {
-        let same = |one: &switchyard_engine::ids::ConnectionId| json!(one) == *connection;
+        let same = |one: &switchyard_core::ids::ConnectionId| json!(one) == *connection;
         road.connections.iter().position(same).unwrap()
     };
     lists

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::ids::{Ids, TransactionId};
-use switchyard_engine::transaction::{AttemptState, Status, Transaction};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{AttemptState, Status, Transaction};
+use switchyard_system::ids::Ids;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AttemptId, PaymentId, TransactionId};
+use switchyard_core::time::Timestamp;
+use switchyard_gateway_host::{
     Call, CallEnd, Exchange, GatewaySettings, Gateways, Journal, Operation, Recovered, Version,
     exchanges, recover,
 };
-use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
-use switchyard_engine::store::Store;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::gateways::workers;
 use tempfile::TempDir;
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_core::environment::Environment;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::transaction::{Captured, DeclineReason, Outcome};
+use switchyard_gateway_host::{
     ConfigCheck, Direction, Exchange, Operation, Recovered, Stage, Version, exchanges,
     recovered_state,
 };
-use switchyard_engine::money::{Amount, Currency};
-use switchyard_engine::transaction::{Captured, DeclineReason, Outcome};
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, REFERENCE, Try, collection};

@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{AttemptState, Kind, Outcome};
 use switchyard_engine::access::{DevelopmentKeys, NewConnection};
-use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::EngineError;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{By, Call, Operation, State, Version};
-use switchyard_engine::store::{Batch, CrashingKv, Death, Direction, MemoryDisk, Store, Table};
 use switchyard_engine::testing::{Bench as Started, START, Wanted};
-use switchyard_engine::transaction::{AttemptState, Kind, Outcome};
+use switchyard_gateway_host::{By, Call, Operation, State, Version};
+use switchyard_store::{Batch, CrashingKv, Death, Direction, MemoryDisk, Store, Table};
+use switchyard_system::clock::Clock;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, REFERENCE, Try, collection};

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_engine::testing::Wanted;
+use switchyard_gateway_host::{
     By, Consent, FileStatus, Gateways, LifeError, Operation, State, Version, What,
 };
-use switchyard_engine::testing::Wanted;
-use switchyard_engine::transaction::{AttemptState, Status};
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, collection};

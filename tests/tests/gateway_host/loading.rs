@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::{DirectLibrary, Operation, Refused};
+use switchyard_gateway_host::{DirectLibrary, Operation, Refused};
 use switchyard_tests::demo_gateway;
 use switchyard_tests::gateways::cc;
 

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::{Value, json};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AttemptId, PaymentId, TransactionId};
+use switchyard_core::transaction::Outcome;
+use switchyard_gateway_host::{
     Call, CallEnd, GatewaySettings, Gateways, Journal, Operation, Recovered, Version,
     WorkerSettings, recover,
 };
-use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
-use switchyard_engine::store::Store;
-use switchyard_engine::transaction::Outcome;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::gateways::cc;
 use switchyard_tests::{demo_gateway, eventually, misbehaving_gateway};
 use tempfile::TempDir;

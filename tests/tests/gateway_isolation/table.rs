@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::gateway::Version;
+use switchyard_gateway_host::Version;
 use switchyard_tests::eventually;
 
 use crate::host::{Host, Others, nonsense, on_two_threads};

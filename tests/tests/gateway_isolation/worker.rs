@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use switchyard_engine::transaction::Outcome;
+use switchyard_core::transaction::Outcome;
 use switchyard_tests::{Server, Setup, eventually};
 
 use crate::host::{Host, NONSENSE, children, nonsense, only_worker, workers};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::{ConnectionChange, KeyKind, NewApp, NewConnection};
-use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, payment};
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, payment};
 use switchyard_tests::stripe_gateway;
 

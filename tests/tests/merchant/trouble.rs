@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::KeyKind;
-use switchyard_engine::environment::Environment;
 use switchyard_engine::idempotency::{Begin, KeyedRequest, Route};
 use switchyard_tests::merchant::{Merchant, payment};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

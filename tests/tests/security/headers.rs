@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Response};
 use serde_json::json;
-use switchyard_engine::limits::BODY_BYTES;
+use switchyard_core::limits::BODY_BYTES;
 use switchyard_tests::client::{payment, payout};
 use switchyard_tests::routes::Routes;
 use switchyard_tests::{PAYS, Server, Setup};

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use switchyard_engine::access::make_for_settings;
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 use switchyard_tests::{Client, Server, Setup};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchyard_engine::transaction::DeclineReason;
+use switchyard_core::transaction::DeclineReason;
 
 use super::gallery;
 use crate::checkout::language::Language;
@@ -53,7 +53,7 @@ async fn the_confirm_step_shows_amount_merchant_method_and_number() {
     let html = page("confirm").await;
     let amount = super::samples::payment_in("XOF")
         .amount
-        .written(switchyard_engine::language::Language::En);
+        .written(switchyard_core::language::Language::En);
     for said in [
         amount.as_str(),
         "Café Zola",

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::ids::{CaptureId, DisburseId};
-use switchyard_engine::money::Correction;
-use switchyard_engine::transaction::{Attempt, Case, CaseReason, Kind, State, Transaction};
+use switchyard_core::ids::{CaptureId, DisburseId};
+use switchyard_core::money::Correction;
+use switchyard_core::transaction::{Attempt, Case, CaseReason, Kind, State, Transaction};
 use utoipa::ToSchema;
 
 use super::RenderContext;

@@ -14,10 +14,10 @@ pub mod payout;
 mod sides;
 
 use serde_json::Number;
+use switchyard_core::directory::Directory;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{Received, Transaction};
 use switchyard_engine::access::App;
-use switchyard_engine::directory::Directory;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{Received, Transaction};
 
 /// Context of rendering besides the transaction.
 pub struct RenderContext<'a> {

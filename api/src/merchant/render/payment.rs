@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{CaseReason, Kind, Status, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{CaseReason, Kind, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};

@@ -1,7 +1,7 @@
 //! `amount` and `currency`. The amount may be an integer, a decimal or a numeric string, in major units (decisions 2).
 
-use switchyard_engine::limits::AMOUNT_MAJOR;
-use switchyard_engine::money::{Amount, AmountError, Currency};
+use switchyard_core::limits::AMOUNT_MAJOR;
+use switchyard_core::money::{Amount, AmountError, Currency};
 
 use super::form::Form;
 use super::json::Value;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use switchyard_engine::limits::BODY_BYTES;
+use switchyard_core::limits::BODY_BYTES;
 
 use super::json::Object;
 use crate::error::{ApiError, ErrorCode, Problem};

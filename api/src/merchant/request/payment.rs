@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use switchyard_engine::directory::{Directory, country, phone};
-use switchyard_engine::engine::NewPayment;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::limits::{
+use switchyard_core::directory::{Directory, country, phone};
+use switchyard_core::environment::Environment;
+use switchyard_core::limits::{
     DESCRIPTION_CHARACTERS, MAX_PAYMENT_EXPIRES_IN, MIN_PAYMENT_EXPIRES_IN,
 };
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{ClientContext, Restriction};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{ClientContext, Restriction};
+use switchyard_engine::engine::NewPayment;
 use url::Url;
 
 use super::form::{Form, LINE, TextRule, verdict};

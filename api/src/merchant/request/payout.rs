@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::directory::{
+use switchyard_core::directory::{
     Directory, FieldType, Method, PHONE_FIELD, RecipientField, phone,
 };
+use switchyard_core::environment::Environment;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::NewPayout;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::ClientContext;
 
 use super::form::{Form, LINE, verdict};
 use super::json::{Object, Value};

@@ -1,10 +1,10 @@
 //! Tables of requests: what is read, and what is refused with which status, codes and fields.
 
 use serde_json::{Value, json};
-use switchyard_engine::directory::Directory;
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{ClientContext, Restriction};
 use switchyard_engine::engine::{NewPayment, NewPayout};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::transaction::{ClientContext, Restriction};
 
 use super::{payment, payout};
 use crate::error::ApiError;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ids::Ids;
+use switchyard_system::ids::Ids;
 
 /// A limiter of secret keys.
 struct Keys(RateLimiter);

@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use self::server::{Mail, SmtpServer};
 use super::*;
 use crate::access::{App, AppSettings};
-use crate::ids::{AccountId, AppId, CustomerId, Ids, PaymentId, PayoutId, TransactionId};
 use crate::runtime::ActorThreads;
 use crate::testing::{START, amount};
-use crate::transaction::{
+use switchyard_core::ids::{AccountId, AppId, CustomerId, PaymentId, PayoutId, TransactionId};
+use switchyard_core::transaction::{
     CancelledBy, ClientContext, Customer, DeclineReason, Details, Event, Failure, Kind, MailTo,
     NewTransaction, PaymentDetails, PayoutDetails, Transaction, evolve, initiate,
 };
+use switchyard_system::ids::Ids;
 
 struct Room {
     store: Store,

@@ -3,7 +3,7 @@
 use super::dispatcher::Message;
 use super::receiver::Manner;
 use super::*;
-use crate::limits::WEBHOOKS_PER_APP;
+use switchyard_core::limits::WEBHOOKS_PER_APP;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn healthy_receivers_do_not_wait_for_dead_ones() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use switchyard_engine::store::{Batch, Store, Table};
+use switchyard_store::{Batch, Store, Table};
 use tokio::time::Instant;
 
 use super::Scale;

@@ -7,9 +7,9 @@ use super::world::{
 };
 use super::{CallPromise, Rules};
 use crate::base::NOW;
-use crate::clock::Timestamp;
-use crate::journal::{Asked, Failure, NotFound, Row, Stage, Tally};
 use crate::search::Next;
+use switchyard_core::journal::{Asked, Failure, NotFound, Row, Stage, Tally};
+use switchyard_core::time::Timestamp;
 
 /// Result of writing a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

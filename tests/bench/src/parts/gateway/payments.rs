@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use switchyard_core::transaction::{ClientContext, State};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{Choice, Engine, EngineSettings};
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::Bench;
-use switchyard_engine::transaction::{ClientContext, State};
+use switchyard_records::NewCustomer;
 
 use super::Scale;
 use crate::figure::{Figure, Sheet, Unit, median};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use switchyard_engine::gateway::Gateways;
+use switchyard_gateway_host::Gateways;
 use tokio::time::Instant;
 
 use super::{Scale, payments};

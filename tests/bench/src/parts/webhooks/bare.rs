@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::ids::{EventId, Ids};
+use switchyard_core::ids::EventId;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use tokio::task::JoinSet;
 
 /// Requests at a time: as many as the engine has to quick receivers, to one and to all.

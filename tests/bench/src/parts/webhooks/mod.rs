@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 pub use receivers::serve;
+use switchyard_core::time::Timestamp;
 use switchyard_engine::access::RetryProfile;
-use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::webhook::WebhookSettings;
+use switchyard_system::clock::Clock;
 use tokio::time::Instant;
 
 use self::receivers::{DEAD, GOOD, REFUSING, SLOW};

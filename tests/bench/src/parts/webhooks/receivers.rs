@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::ids::EventId;
+use switchyard_core::ids::EventId;
+use switchyard_core::time::Timestamp;
+use switchyard_system::clock::Clock;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
@@ -98,7 +99,7 @@ impl Receivers {
 
 /// The other process.
 pub async fn serve() -> Result<()> {
-    switchyard_engine::descriptors::raise_limit()?;
+    switchyard_system::descriptors::raise_limit()?;
     let listener = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], 0))).await?;
     let mut out = tokio::io::stdout();
     let port = listener.local_addr()?.port();

@@ -1,0 +1,380 @@
+//! Sandbox of a worker. The worker sets it up itself before the library is loaded, because the
+//! engine cannot run code safely between fork and exec.
+//!
+//! | restriction | mechanism |
+//! |---|---|
+//! | no network | an empty network namespace where the kernel permits one; no `socket` |
+//! | no files, programs, threads, signals to others | seccomp allowlist; other calls: `EPERM` |
+//! | while loading: system libraries and its own file only | Landlock |
+//! | memory | `RLIMIT_AS` |
+//! | no core dump, no inspection by other processes | `RLIMIT_CORE`, `PR_SET_DUMPABLE` |
+//! | no new privileges | `PR_SET_NO_NEW_PRIVS` |
+//! | exit with the engine | `PR_SET_PDEATHSIG`, and the end of the pipe |
+//!
+//! The allowlist contains the calls that computing needs. Landlock is needed because the loader has
+//! to open files, and an initialiser could open others. The engine limits the time of steps.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use seccompiler::{
+    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+use switchyard_system::dumps;
+
+/// The engine's two pipes, moved to other descriptors than standard input and output. A library
+/// finds an empty standard input, and its standard output goes to standard error.
+pub(super) fn pipes() -> io::Result<(File, File)> {
+    // SAFETY: this process has not opened any descriptor that other code relies on.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+    let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let nothing = File::open("/dev/null")?;
+    // SAFETY: both descriptors are open, and the previous 0 is kept under another number.
+    let has_nothing_to_read = unsafe { libc::dup2(nothing.as_raw_fd(), 0) } >= 0;
+    // SAFETY: as above, for 1.
+    let prints_with_errors = unsafe { libc::dup2(2, 1) } >= 0;
+    (has_nothing_to_read && prints_with_errors)
+        .then_some((input, output))
+        .ok_or_else(io::Error::last_os_error)
+}
+
+/// Leaves the network and applies the first restrictions. Afterwards only `library` and the
+/// system's libraries can be opened. The process must be single-threaded. Returns the missing
+/// restrictions.
+pub(super) fn apart(library: &File) -> Vec<String> {
+    let mut missing = Vec::new();
+    // SAFETY: `unshare` takes no pointers; the process is single-threaded, which a new user
+    // namespace requires.
+    let leave = |what| unsafe { libc::unshare(what) } == 0;
+    if !leave(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) && !leave(libc::CLONE_NEWNET) {
+        let why = io::Error::last_os_error();
+        missing.push(format!("network: a network namespace of their own ({why})"));
+    }
+    // After the namespace: a change of credentials resets these.
+    let walls = [
+        (
+            "privileges: a lock on privileges",
+            set(libc::PR_SET_NO_NEW_PRIVS, 1),
+        ),
+        ("dumps: a ban on dumps of their memory", dumps::forbid()),
+        (
+            "parent_death: an end together with the engine's",
+            set(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
+        ),
+        (
+            "landlock: a lock on files while they load",
+            open_libraries_only(library),
+        ),
+        (
+            "write_limit: a limit on what they write",
+            limit(libc::RLIMIT_FSIZE, 0),
+        ),
+    ];
+    missing.extend(walls.into_iter().filter_map(unbuilt));
+    #[cfg(target_env = "gnu")]
+    // SAFETY: `mallopt` takes numbers. The library may use this allocator: with one arena it
+    // reserves address space once, not once per thread.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+    missing
+}
+
+/// File with the memory usage of this process. Has to be opened before files are blocked.
+pub(super) fn account() -> io::Result<File> {
+    File::open("/proc/self/status")
+}
+
+/// Applies the restrictions for loading. All threads are running, and the library is not loaded
+/// yet. Returns the missing restrictions.
+pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Vec<String> {
+    let room = |now: u64| limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes));
+    let walls = [
+        (
+            "memory_limit: a limit on their memory",
+            account.and_then(address_space).and_then(room),
+        ),
+        (
+            "process_limit: a limit on processes",
+            limit(libc::RLIMIT_NPROC, 0),
+        ),
+    ];
+    let mut missing: Vec<_> = walls.into_iter().filter_map(unbuilt).collect();
+    let loading = COMPUTING.iter().chain(LOADING).copied();
+    if let Err(why) = allow_only(loading, while_loading) {
+        missing.push(format!(
+            "seccomp: a list of the system calls they may make ({why})"
+        ));
+    }
+    missing
+}
+
+/// Applies the restrictions for computing, after the library was loaded. Returns the missing
+/// restrictions.
+pub(super) fn after_loading() -> Vec<String> {
+    let files = (
+        "file_limit: a limit on files",
+        limit(libc::RLIMIT_NOFILE, 0),
+    );
+    let mut missing: Vec<_> = unbuilt(files).into_iter().collect();
+    // A failure of the first filter was reported already.
+    if let Err(why) = allow_only(COMPUTING.iter().copied(), || Ok(Vec::new())) {
+        missing.push(format!("seccomp: a lock on files ({why})"));
+    }
+    missing
+}
+
+/// Exits at once, without running exit handlers of the library.
+pub(super) fn exit(code: i32) -> ! {
+    // SAFETY: it does not return, and runs no code of this process.
+    unsafe { libc::_exit(code) }
+}
+
+/// Report of a restriction that could not be applied.
+fn unbuilt((wall, built): (&str, io::Result<()>)) -> Option<String> {
+    built.err().map(|why| format!("{wall} ({why})"))
+}
+
+fn set(option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the options that are set here take a number.
+    made(unsafe { libc::prctl(option, value, 0, 0, 0) }.into()).map(drop)
+}
+
+/// Lowers a limit, soft and hard, which is always allowed. A lower existing limit stays.
+fn limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for the call, which fills it.
+    made(unsafe { libc::getrlimit(resource, &raw mut limit) }.into())?;
+    limit.rlim_max = limit.rlim_max.min(value);
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: `limit` is valid for the call, which reads it.
+    made(unsafe { libc::setrlimit(resource, &raw const limit) }.into()).map(drop)
+}
+
+/// Size of the address space in use, in bytes.
+fn address_space(account: File) -> io::Result<u64> {
+    let status = io::read_to_string(account)?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.map(|kib| kib.saturating_mul(1024))
+        .ok_or_else(|| io::Error::other("/proc does not tell how much is taken"))
+}
+
+/// Applies Landlock to this thread and those that it will start. The loader opens a library with
+/// the same system calls that an initialiser would need to open the master key, so a seccomp filter
+/// cannot distinguish the two.
+fn open_libraries_only(library: &File) -> io::Result<()> {
+    let handled = EVERY_ACCESS;
+    // SAFETY: the attribute is a live `u64`, which is the whole structure in its first version, and
+    // its size is passed.
+    let rules = made(unsafe {
+        let size = size_of_val(&handled);
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            &raw const handled,
+            size,
+            0,
+        )
+    })?;
+    let rules = i32::try_from(rules).map_err(io::Error::other)?;
+    // SAFETY: the call has just created this descriptor, and no other code owns it.
+    let rules = unsafe { OwnedFd::from_raw_fd(rules) };
+    permit(&rules, library, READ_FILE)?;
+    for folder in LIBRARIES {
+        // Not every system has all of them.
+        if let Ok(folder) = at(folder) {
+            permit(&rules, &folder, READ_FILE | READ_FOLDER)?;
+        }
+    }
+    if let Ok(cache) = at("/etc/ld.so.cache") {
+        permit(&rules, &cache, READ_FILE)?;
+    }
+    // SAFETY: numbers only.
+    made(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) })?;
+    Ok(())
+}
+
+/// Opens a file or a folder by `O_PATH`, which does not require read permission.
+fn at(path: &str) -> io::Result<File> {
+    File::options()
+        .read(true)
+        .custom_flags(libc::O_PATH)
+        .open(path)
+}
+
+fn permit(rules: &OwnedFd, what: &File, access: u64) -> io::Result<()> {
+    #[repr(C, packed)]
+    struct PathBeneathAttr {
+        access: u64,
+        parent: i32,
+    }
+    let beneath = PathBeneathAttr {
+        access,
+        parent: what.as_raw_fd(),
+    };
+    // SAFETY: the structure is live, and has the layout of the kernel's.
+    made(unsafe {
+        let (rules, beneath) = (rules.as_raw_fd(), &raw const beneath);
+        libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, beneath, 0)
+    })?;
+    Ok(())
+}
+
+fn made(said: libc::c_long) -> io::Result<libc::c_long> {
+    match said {
+        0.. => Ok(said),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+type Wrong = Box<dyn std::error::Error + Send + Sync>;
+type Rules = Vec<(i64, Vec<SeccompRule>)>;
+
+/// Applies a seccomp filter that allows only these calls. `conditional`: calls that are allowed
+/// with some arguments only.
+fn allow_only(
+    calls: impl Iterator<Item = libc::c_long>,
+    conditional: impl FnOnce() -> Result<Rules, Wrong>,
+) -> Result<(), Wrong> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = calls.map(|call| (call, vec![])).collect();
+    rules.extend(conditional()?);
+    // A signal to a thread of this process, by which it aborts. Signals to other processes are
+    // blocked.
+    let own = argument(0, SeccompCmpOp::Eq, std::process::id())?;
+    rules.insert(libc::SYS_tgkill, vec![own]);
+    let otherwise = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let machine = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(rules, otherwise, SeccompAction::Allow, machine)?;
+    let program: seccompiler::BpfProgram = filter.try_into()?;
+    seccompiler::apply_filter_all_threads(&program)?;
+    Ok(())
+}
+
+/// Rules for the calls that the loader needs with some arguments only: it opens files for reading.
+/// Initialisers of the library can change neither files, nor limits of another process (the engine
+/// has the same user), nor the sandbox.
+fn while_loading() -> Result<Rules, Wrong> {
+    let to_read = |place| {
+        let changes = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
+        let changes = u64::from(changes.unsigned_abs());
+        argument(place, SeccompCmpOp::MaskedEq(changes), 0)
+    };
+    let prctl = |option: libc::c_int| argument(0, SeccompCmpOp::Eq, option.unsigned_abs());
+    Ok(vec![
+        (libc::SYS_openat, vec![to_read(2)?]),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_open, vec![to_read(1)?]),
+        (libc::SYS_prlimit64, vec![argument(0, SeccompCmpOp::Eq, 0)?]),
+        // The first option is set again with the next filter; the second only reads.
+        (
+            libc::SYS_prctl,
+            vec![
+                prctl(libc::PR_SET_NO_NEW_PRIVS)?,
+                prctl(libc::PR_GET_DUMPABLE)?,
+            ],
+        ),
+    ])
+}
+
+fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, Wrong> {
+    let condition = SeccompCondition::new(place, SeccompCmpArgLen::Dword, is, value.into())?;
+    Ok(SeccompRule::new(vec![condition])?)
+}
+
+/// Landlock's access rights in version 1: execute, write, read, list, remove and create, of all
+/// kinds.
+const EVERY_ACCESS: u64 = (1 << 13) - 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_FOLDER: u64 = 1 << 3;
+/// Rule type: a file, or a folder with its content.
+const PATH_BENEATH: i32 = 1;
+/// Library folders of a system. They contain no secrets.
+const LIBRARIES: &[&str] = &[
+    "/lib",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/nix/store",
+];
+
+/// System calls that computing needs, and that the worker needs for its pipes.
+const COMPUTING: &[libc::c_long] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_getrandom,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_gettimeofday,
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getcpu,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_rseq,
+    libc::SYS_membarrier,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+/// System calls that the loader needs besides those of [`while_loading`], and that tightening the
+/// filter needs.
+const LOADING: &[libc::c_long] = &[
+    libc::SYS_pread64,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_readlinkat,
+    libc::SYS_getcwd,
+    libc::SYS_setrlimit,
+    libc::SYS_seccomp,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_stat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_readlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_access,
+    #[cfg(not(target_arch = "x86_64"))]
+    libc::SYS_faccessat,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_that_the_system_refuses_is_told() {
+        // Neither the option nor the resource exists.
+        for refused in [set(-1, 1), limit(99, 0)] {
+            let why = refused.as_ref().map_err(io::Error::raw_os_error).err();
+            assert_eq!(why, Some(Some(libc::EINVAL)));
+            let told = unbuilt(("a wall", refused)).unwrap();
+            assert!(told.starts_with("a wall (Invalid argument"), "{told}");
+        }
+        assert_eq!(unbuilt(("a wall", Ok(()))), None);
+    }
+}
