@@ -1,5 +1,6 @@
-//! What a transaction moved, or is about to move: the amount in the currency of its method, and how it came from the amount that
-//! was asked for. Pages and mails name money through this alone, so that none of them names an amount that nobody paid.
+//! What a transaction moved, or is about to move: the amount in the currency of its method, and how
+//! it came from the amount that was asked for. Pages and mails name money through this alone, so
+//! that none of them names an amount that nobody paid.
 
 use crate::language::Language;
 use crate::money::{Amount, Currency};
@@ -68,7 +69,8 @@ impl<'a> Charge<'a> {
         Some(rate(conversion, self.asked.currency(), language))
     }
 
-    /// The merchant's mark-up, in percent of the market's rate; it is part of the rate. `None` where there is none.
+    /// The merchant's mark-up, in percent of the market's rate; it is part of the rate. `None`
+    /// where there is none.
     pub fn markup(&self, language: Language) -> Option<String> {
         let correction = self.conversion?.correction?;
         (!correction.is_none()).then(|| correction.written(language))

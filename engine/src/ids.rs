@@ -1,6 +1,7 @@
 //! Ids, and the one home of randomness.
 //!
-//! Every public id is a type prefix and a lower-case ULID: sortable by time, 80 random bits (decisions 1).
+//! Every public id is a type prefix and a lower-case ULID: sortable by time, 80 random bits
+//! (decisions 1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -197,7 +198,8 @@ impl<'de> Deserialize<'de> for TransactionId {
     }
 }
 
-/// Where new ids, secrets and every other random choice come from: the system's generator, or a seed in tests.
+/// Where new ids, secrets and every other random choice come from: the system's generator, or a
+/// seed in tests.
 #[derive(Clone)]
 pub struct Ids(Chance);
 
@@ -213,7 +215,8 @@ impl Ids {
         Self(Chance::System)
     }
 
-    /// The same ids each time, for one seed. For tests and the simulation only: these are guessable.
+    /// The same ids each time, for one seed. For tests and the simulation only: these are
+    /// guessable.
     pub fn seeded(seed: u64) -> Self {
         Self(Chance::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(
             seed,
@@ -270,8 +273,8 @@ impl Spelled {
     }
 }
 
-/// One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an id has, all of which ULIDs may be
-/// written with elsewhere, are another text and so no id of ours.
+/// One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an
+/// id has, all of which ULIDs may be written with elsewhere, are another text and so no id of ours.
 fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, ParseIdError> {
     let not_an_id = ParseIdError { prefix };
     let letters = text.strip_prefix(prefix).ok_or(not_an_id)?.as_bytes();

@@ -1,4 +1,5 @@
-//! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature `testing`.
+//! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature
+//! `testing`.
 
 mod values;
 

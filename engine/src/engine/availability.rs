@@ -13,7 +13,8 @@ use crate::money::{Amount, Currency};
 use crate::routing::{Offer, Standing};
 use crate::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
 
-/// What the test gateway's account is called in sandbox, where no connection names it (decisions 5).
+/// What the test gateway's account is called in sandbox, where no connection names it (decisions
+/// 5).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
 
 impl Engine {
@@ -93,7 +94,8 @@ impl Engine {
         }
     }
 
-    /// The gateway and the account's name of the connection that every app has to the test gateway in sandbox, and that has no row.
+    /// The gateway and the account's name of the connection that every app has to the test gateway
+    /// in sandbox, and that has no row.
     pub fn sandbox_names(&self, connection: ConnectionId) -> Option<(&str, &'static str)> {
         self.access().app(AppId::new(connection.ulid()))?;
         Some((&self.settings().sandbox_gateway, SANDBOX_ACCOUNT))
@@ -120,7 +122,8 @@ impl Engine {
                 offer
             })
             .collect();
-        // The own answer of a gateway in quarantine is worth waiting for; the test gateway's in its place would mislead.
+        // The own answer of a gateway in quarantine is worth waiting for; the test gateway's in its
+        // place would mislead.
         let served = offers.iter().any(|offer| {
             use Standing::{CanServe, CountryNotServed, Draining, InQuarantine, OutsideLimits};
             // And what the operator limited is limited: the test gateway is no way around it.
@@ -140,7 +143,8 @@ impl Engine {
         offers
     }
 
-    /// Whether something may begin now at a connection of an earlier plan, and with which version of its gateway; else why not.
+    /// Whether something may begin now at a connection of an earlier plan, and with which version
+    /// of its gateway; else why not.
     pub(super) fn standing_of(
         &self,
         tx: &Transaction,
@@ -283,7 +287,8 @@ impl Engine {
         }
     }
 
-    /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
+    /// In sandbox the test gateway serves every method that no connection of the app's serves, so
+    /// that a new merchant can try at once.
     pub(super) fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
         let version = self.gateways().current(&self.settings().sandbox_gateway)?;
         if !version.serves(kind.into(), method) {
@@ -347,7 +352,8 @@ fn within_limits(
     }
 }
 
-/// The connection that every app has to the test gateway in sandbox: it takes its id from the app's.
+/// The connection that every app has to the test gateway in sandbox: it takes its id from the
+/// app's.
 pub(super) fn sandbox_connection(app: AppId) -> ConnectionId {
     ConnectionId::new(app.ulid())
 }

@@ -20,7 +20,8 @@ impl Engine {
             self.refuse_open_attempts(id).await?;
         }
         let deletion = self.access().begin_deletion(id).await?;
-        // An attempt that passed the door before it was closed was committed before that, and is seen here.
+        // An attempt that passed the door before it was closed was committed before that, and is
+        // seen here.
         self.refuse_open_attempts(id).await?;
         deletion.commit().await
     }

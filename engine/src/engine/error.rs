@@ -7,7 +7,8 @@ use crate::records::RecordError;
 use crate::store::{CommitError, StoreError};
 use crate::transaction::Refusal;
 
-/// A request to the engine that was not carried out. Nothing was changed, unless a variant says otherwise.
+/// A request to the engine that was not carried out. Nothing was changed, unless a variant says
+/// otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -43,7 +44,8 @@ pub enum EngineError {
     /// A defect of ours, caught where it happened. The transaction is as it was before.
     #[error("The engine failed inside; the log says where.")]
     Internal,
-    /// Another process has carried out the same request under the same idempotency key, a moment before.
+    /// Another process has carried out the same request under the same idempotency key, a moment
+    /// before.
     #[error("The same request was carried out by another process.")]
     Overtaken,
     #[error("The engine is stopping.")]
@@ -51,7 +53,8 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Why a use of a limit was not reserved; `exceeded` makes the error of a limit that is reached.
+    /// Why a use of a limit was not reserved; `exceeded` makes the error of a limit that is
+    /// reached.
     pub(super) fn of_quota(error: QuotaError, exceeded: fn(Exceeded) -> Self) -> Self {
         match error {
             QuotaError::Exceeded(limit) => exceeded(limit),
@@ -80,7 +83,8 @@ impl From<CommitError> for EngineError {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Unavailable { reason } => Self::Unavailable(reason),
-            // Whoever commits meets conflicts by deciding again; one that is left over means that the transaction never came to rest.
+            // Whoever commits meets conflicts by deciding again; one that is left over means that
+            // the transaction never came to rest.
             CommitError::Conflict => {
                 Self::Unavailable("too many changes of one transaction at once".to_owned())
             }

@@ -1,6 +1,7 @@
 //! How a payment or a payout begins: one durable commit, and then its id is answered.
 //!
-//! A transaction that nobody knows yet has nobody to compete with, so its birth needs no actor; its first message starts one.
+//! A transaction that nobody knows yet has nobody to compete with, so its birth needs no actor; its
+//! first message starts one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use crate::transaction::{
     Restriction, Transaction, initiate,
 };
 
-/// How often a birth is tried again because another request made the same customer at the same moment.
+/// How often a birth is tried again because another request made the same customer at the same
+/// moment.
 const TRIES: usize = 5;
 
 /// A checked request for a payment.
@@ -79,7 +81,8 @@ impl Initialization {
 }
 
 impl Engine {
-    /// Stores a payment and returns it; it is durable then. The request's fields were checked by the caller.
+    /// Stores a payment and returns it; it is durable then. The request's fields were checked by
+    /// the caller.
     pub async fn initialize_payment(
         &self,
         caller: &Caller,
@@ -88,7 +91,8 @@ impl Engine {
         self.initialize_payment_once(caller, new, None).await
     }
 
-    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit that stores the payment.
+    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit
+    /// that stores the payment.
     pub async fn initialize_payment_once(
         &self,
         caller: &Caller,
@@ -125,7 +129,8 @@ impl Engine {
         self.initialize_payout_once(caller, new, None).await
     }
 
-    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit that stores the payout.
+    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit
+    /// that stores the payout.
     pub async fn initialize_payout_once(
         &self,
         caller: &Caller,
@@ -156,7 +161,8 @@ impl Engine {
         Ok(tx)
     }
 
-    /// Counts a payout against the limits of its app. The uses become durable in the commit that stores it.
+    /// Counts a payout against the limits of its app. The uses become durable in the commit that
+    /// stores it.
     async fn reserve_payout(
         &self,
         caller: &Caller,
@@ -247,8 +253,8 @@ impl Engine {
     }
 }
 
-/// Adds to the commit of a new transaction what goes with it: the response to its idempotency key, and
-/// its uses of limits.
+/// Adds to the commit of a new transaction what goes with it: the response to its idempotency key,
+/// and its uses of limits.
 fn keep(
     batch: &mut Batch,
     id: TransactionId,

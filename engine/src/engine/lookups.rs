@@ -36,8 +36,9 @@ impl Engine {
         Ok(records::list(self.store(), query).await?)
     }
 
-    /// What the provider of a connection calls its attempts, in the order of those ids, from behind `after` on; each with its
-    /// transaction. Of a crypto gateway these are the addresses. A page has `limit` of them unless it is the last one.
+    /// What the provider of a connection calls its attempts, in the order of those ids, from behind
+    /// `after` on; each with its transaction. Of a crypto gateway these are the addresses. A page
+    /// has `limit` of them unless it is the last one.
     pub async fn provider_ids(
         &self,
         connection: ConnectionId,

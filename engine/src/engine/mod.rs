@@ -1,4 +1,5 @@
-//! The engine as its callers see it: the API, the pages, the callbacks and the command line ask it, and nothing below.
+//! The engine as its callers see it: the API, the pages, the callbacks and the command line ask it,
+//! and nothing below.
 //!
 //! Cloning an [`Engine`] gives another handle on the same one.
 
@@ -63,7 +64,8 @@ use crate::runtime::{ActorThreads, Snapshot};
 use crate::store::Store;
 use crate::webhook::{self, Webhooks};
 
-/// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend on it: they are in the outbox.
+/// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend
+/// on it: they are in the outbox.
 const FEED: usize = 4_096;
 
 /// A handle on the running engine.
@@ -84,11 +86,12 @@ pub struct Dependencies {
 }
 
 impl Engine {
-    /// Starts the actors' threads and the scheduler, which at once looks for whatever was left unfinished. Call it on a tokio runtime:
-    /// gateways are called there.
+    /// Starts the actors' threads and the scheduler, which at once looks for whatever was left
+    /// unfinished. Call it on a tokio runtime: gateways are called there.
     ///
     /// # Errors
-    /// When the operating system gives no threads, or the settings of webhooks or mails cannot be used.
+    /// When the operating system gives no threads, or the settings of webhooks or mails cannot be
+    /// used.
     pub fn start(with: Dependencies) -> std::io::Result<Self> {
         if let Err(error) = descriptors::raise_limit() {
             tracing::warn!(%error, "The limit on open files stays as it is; many slow webhooks may use it up.");

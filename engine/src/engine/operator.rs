@@ -1,4 +1,5 @@
-//! What a person who runs the installation does by hand. Each order is signed and stands on the transaction's timeline.
+//! What a person who runs the installation does by hand. Each order is signed and stands on the
+//! transaction's timeline.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Whether a payer's step may begin: the app is enabled, and no limit of prompts or codes is reached.
+//! Whether a payer's step may begin: the app is enabled, and no limit of prompts or codes is
+//! reached.
 
 use super::{Engine, EngineError};
 use crate::ids::AppId;
@@ -46,7 +47,8 @@ impl Engine {
         Ok(Some(reserved.commit().await?))
     }
 
-    /// Takes a counted step back when nothing began. Where the outcome is not known it stays counted.
+    /// Takes a counted step back when nothing began. Where the outcome is not known it stays
+    /// counted.
     pub(super) async fn uncount_refused<T>(
         &self,
         counted: Option<Settled>,

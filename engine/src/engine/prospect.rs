@@ -22,7 +22,8 @@ pub struct Prospect {
 }
 
 impl Engine {
-    /// Where this payment would go by `method` if it were confirmed now; `None` when nobody can serve it.
+    /// Where this payment would go by `method` if it were confirmed now; `None` when nobody can
+    /// serve it.
     pub fn prospect(&self, tx: &Transaction, method: &str) -> Option<Prospect> {
         let price = self.price(tx, method)?;
         let route = self.route_payment(tx, method, price.amount, None, Purpose::Look);
@@ -37,8 +38,8 @@ impl Engine {
         })
     }
 
-    /// Whether somebody who would take a payment of `amount` by `method` now has the payer say from which phone number they pay. The
-    /// test gateway always does.
+    /// Whether somebody who would take a payment of `amount` by `method` now has the payer say from
+    /// which phone number they pay. The test gateway always does.
     pub fn can_be_tied_to_a_phone(
         &self,
         app: AppId,

@@ -1,4 +1,5 @@
-//! Where a transaction goes: offers, rules and health brought together for the pure room that plans.
+//! Where a transaction goes: offers, rules and health brought together for the pure room that
+//! plans.
 
 use parking_lot::Mutex;
 
@@ -45,7 +46,8 @@ impl Plan {
 }
 
 impl Engine {
-    /// Where a payment goes by `method`, for what it costs by it and for a payer in `country` if they said so.
+    /// Where a payment goes by `method`, for what it costs by it and for a payer in `country` if
+    /// they said so.
     pub(crate) fn route_payment(
         &self,
         tx: &Transaction,
@@ -57,8 +59,8 @@ impl Engine {
         self.route(tx, method, price, country.or(restricted_to(tx)), purpose)
     }
 
-    /// How the connections that may come after the open attempt stand now: plans are older than that. The attempt's own may come once
-    /// more when the engine stopped while it was called.
+    /// How the connections that may come after the open attempt stand now: plans are older than
+    /// that. The attempt's own may come once more when the engine stopped while it was called.
     pub(crate) fn onward(&self, tx: &Transaction, command: &Command) -> Vec<Onward> {
         let planned = next_candidates(tx, command);
         let Some(attempt) = tx.current_attempt() else {
@@ -139,7 +141,8 @@ impl Engine {
         Route { counted, ..route }
     }
 
-    /// Tells the breakers that counted a plan whether an attempt began by it: only what went there is a probe.
+    /// Tells the breakers that counted a plan whether an attempt began by it: only what went there
+    /// is a probe.
     pub(crate) fn planned(&self, plan: &Plan, has_begun: bool) {
         for counted in &plan.counted {
             if !has_begun {

@@ -1,5 +1,5 @@
-//! What routing would do: for a request that does not exist, and for stored traffic under other rules. Nothing is written, sent or
-//! counted by it.
+//! What routing would do: for a request that does not exist, and for stored traffic under other
+//! rules. Nothing is written, sent or counted by it.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,8 @@ pub struct Replayed {
     pub really: Traffic,
     pub in_force: Traffic,
     pub tried: Traffic,
-    /// From where the rules in force send it to where the others would, and how many; without those that stay.
+    /// From where the rules in force send it to where the others would, and how many; without those
+    /// that stay.
     pub moved: BTreeMap<(Option<ConnectionId>, Option<ConnectionId>), u64>,
 }
 
@@ -101,7 +102,8 @@ impl Engine {
         routing::plan(offers, &asked, rules, heard, |_| false)
     }
 
-    /// Plans stored transactions anew, with the connections that there are now and all breakers closed.
+    /// Plans stored transactions anew, with the connections that there are now and all breakers
+    /// closed.
     ///
     /// # Errors
     /// When the store cannot be read.

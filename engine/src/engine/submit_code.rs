@@ -9,8 +9,9 @@ use crate::secret::Secret;
 use crate::transaction::{Command, Transaction};
 
 impl Engine {
-    /// Passes a code on, and waits a moment for what the provider says of it. `tried`: how many codes the page knew of, so that the
-    /// same form sent twice passes one on. `address`: the client's, for the limits.
+    /// Passes a code on, and waits a moment for what the provider says of it. `tried`: how many
+    /// codes the page knew of, so that the same form sent twice passes one on. `address`: the
+    /// client's, for the limits.
     pub async fn submit_code(
         &self,
         id: TransactionId,

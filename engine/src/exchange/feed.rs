@@ -1,8 +1,9 @@
 //! Rates fetched from a URL on a schedule.
 //!
-//! The answer is JSON of the common shape `{"base": "EUR", "rates": {"USD": 1.0834, …}}`; `base_code` and `conversion_rates` are
-//! understood as well. Numbers are read digit by digit, as written. Currencies that we do not have are left out. An answer that is
-//! no such thing changes nothing: the rates of before stay until they are too old.
+//! The answer is JSON of the common shape `{"base": "EUR", "rates": {"USD": 1.0834, …}}`;
+//! `base_code` and `conversion_rates` are understood as well. Numbers are read digit by digit, as
+//! written. Currencies that we do not have are left out. An answer that is no such thing changes
+//! nothing: the rates of before stay until they are too old.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +25,8 @@ pub struct FeedSettings {
     pub url: Option<Url>,
     pub every: Duration,
     pub valid_for: Duration,
-    /// A fetched rate that differs from the last accepted one by more than this is held for an operator.
+    /// A fetched rate that differs from the last accepted one by more than this is held for an
+    /// operator.
     pub max_change_percent: u32,
 }
 

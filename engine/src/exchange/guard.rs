@@ -1,8 +1,9 @@
 //! Plausibility check of fetched rates. Pure.
 //!
-//! A fetched rate that moved further than [`FeedSettings::max_change_percent`](super::FeedSettings) from the last accepted one, or
-//! that contradicts a peg, is held: it is stored, shown and not used until an operator accepts or rejects it. The first rate that
-//! is fetched for a pair has no predecessor and is compared with the pegs only.
+//! A fetched rate that moved further than [`FeedSettings::max_change_percent`](super::FeedSettings)
+//! from the last accepted one, or that contradicts a peg, is held: it is stored, shown and not used
+//! until an operator accepts or rejects it. The first rate that is fetched for a pair has no
+//! predecessor and is compared with the pegs only.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,8 @@ pub enum HoldReason {
     ContradictsPeg,
 }
 
-/// Divides fetched rates into those that may be used and those that an operator has to look at first.
+/// Divides fetched rates into those that may be used and those that an operator has to look at
+/// first.
 pub fn judge(
     book: &Book,
     fetched: Vec<Entry>,

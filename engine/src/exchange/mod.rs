@@ -1,9 +1,12 @@
-//! Exchange rates: an operator's table, a feed, and the fixed pegs; and what a payment in one currency costs in another.
+//! Exchange rates: an operator's table, a feed, and the fixed pegs; and what a payment in one
+//! currency costs in another.
 //!
 //! What it promises:
 //! - A rate that an operator set, and one that was fetched, is durable before it is used.
-//! - A fetched rate that is implausible is held: it is durable, shown and announced, and not used until an operator accepts it.
-//! - A rate that is older than it may be is not used: then there is none, and methods of that currency are not offered.
+//! - A fetched rate that is implausible is held: it is durable, shown and announced, and not used
+//!   until an operator accepts it.
+//! - A rate that is older than it may be is not used: then there is none, and methods of that
+//!   currency are not offered.
 //! - The rate of an attempt is fixed when the payer confirms, and stored with the attempt.
 
 mod book;
@@ -131,7 +134,8 @@ impl Exchange {
         self.0.book.load().quote(from, to, self.0.clock.now())
     }
 
-    /// What `amount` costs in `to` now, with the app's correction; `None` when no valid rate connects the two.
+    /// What `amount` costs in `to` now, with the app's correction; `None` when no valid rate
+    /// connects the two.
     pub fn convert(
         &self,
         amount: Amount,
@@ -245,12 +249,14 @@ impl Exchange {
         })
     }
 
-    /// Fetched rates that wait for an operator, and rejected ones that the feed still brings, by currency.
+    /// Fetched rates that wait for an operator, and rejected ones that the feed still brings, by
+    /// currency.
     pub fn held(&self) -> Vec<HeldRate> {
         self.0.book.load().all_held().cloned().collect()
     }
 
-    /// Uses a held rate from now on. `rate` is the one that the operator saw: another that was fetched meanwhile is not accepted.
+    /// Uses a held rate from now on. `rate` is the one that the operator saw: another that was
+    /// fetched meanwhile is not accepted.
     ///
     /// # Errors
     /// When none is held for this direction, another one is, or it is too old by now.
@@ -275,7 +281,8 @@ impl Exchange {
         Ok(entry)
     }
 
-    /// Leaves a held rate unused. The same rate is not announced again when the feed repeats it; another implausible one is.
+    /// Leaves a held rate unused. The same rate is not announced again when the feed repeats it;
+    /// another implausible one is.
     ///
     /// # Errors
     /// When none is held for this direction, or another one is.
@@ -303,7 +310,8 @@ impl Exchange {
         self.0.settings.url.as_ref()
     }
 
-    /// Fetches the feed on its schedule, for as long as it is polled. A failure is logged, and tried again a little sooner.
+    /// Fetches the feed on its schedule, for as long as it is polled. A failure is logged, and
+    /// tried again a little sooner.
     pub(crate) async fn keep_fetching(self) {
         if self.feed_url().is_none() {
             return;

@@ -1,13 +1,15 @@
-//! Idempotency keys: the same request sent twice makes one transaction and gets one answer (decisions 3).
+//! Idempotency keys: the same request sent twice makes one transaction and gets one answer
+//! (decisions 3).
 //!
-//! The answer is kept in a row that is written in the very commit that stores the transaction, guarded by a check that nobody wrote it
-//! before: whatever dies or races, there is either a transaction with its row, or neither. Twins inside this process wait for each
-//! other without touching the store. A key belongs to one app, one environment, one route and one
-//! kind of API key: what anybody sends with a public key cannot claim a key of the merchant's
-//! server. Requests that were refused are not kept.
+//! The answer is kept in a row that is written in the very commit that stores the transaction,
+//! guarded by a check that nobody wrote it before: whatever dies or races, there is either a
+//! transaction with its row, or neither. Twins inside this process wait for each other without
+//! touching the store. A key belongs to one app, one environment, one route and one kind of API
+//! key: what anybody sends with a public key cannot claim a key of the merchant's server. Requests
+//! that were refused are not kept.
 //!
-//! A row that cannot be read is an error until its time is over: it says that there was a request, and to carry that one out again could
-//! pay twice.
+//! A row that cannot be read is an error until its time is over: it says that there was a request,
+//! and to carry that one out again could pay twice.
 
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -103,7 +105,8 @@ impl Idempotency {
         }
     }
 
-    /// Whether `request` is the first with its key. Waits for a twin that is being carried out, but not for long.
+    /// Whether `request` is the first with its key. Waits for a twin that is being carried out, but
+    /// not for long.
     ///
     /// # Errors
     /// When the store cannot be read, or what it keeps under this key is damaged.
@@ -167,7 +170,8 @@ impl Once<'_> {
             None => batch.require_absent(Table::Idempotency, &pending.key),
             Some((stale, at)) => {
                 batch.require_value(Table::Idempotency, &pending.key, stale);
-                // So that the only time that is written down for a row is its own, should it ever not be readable.
+                // So that the only time that is written down for a row is its own, should it ever
+                // not be readable.
                 batch.delete(Table::Idempotency, row::expiry_key(*at, &pending.key));
             }
         }

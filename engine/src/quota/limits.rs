@@ -17,7 +17,8 @@ use crate::money::{Amount, Currency};
 pub struct LimitSettings {
     /// Confirmations in 15 minutes that name one phone number, over all apps of an environment.
     pub prompts_per_number: u32,
-    /// Confirmations in 15 minutes from one client address. Mobile networks share addresses between many people.
+    /// Confirmations in 15 minutes from one client address. Mobile networks share addresses between
+    /// many people.
     pub prompts_per_address: u32,
     /// Confirmations in 15 minutes of one payment.
     pub prompts_per_payment: u32,
@@ -29,7 +30,8 @@ pub struct LimitSettings {
     pub in_sandbox: bool,
 }
 
-/// Velocity limits of one app's payouts, in 24 hours. `None` is the installation's; 0 means: no limit.
+/// Velocity limits of one app's payouts, in 24 hours. `None` is the installation's; 0 means: no
+/// limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PayoutLimits {
@@ -37,7 +39,8 @@ pub struct PayoutLimits {
     pub per_recipient: Option<u32>,
     /// Payouts in total.
     pub per_day: Option<u32>,
-    /// Amount in total by currency code, in major units: `"25000"`, `"0.50"`. A currency that is not named has the installation's.
+    /// Amount in total by currency code, in major units: `"25000"`, `"0.50"`. A currency that is
+    /// not named has the installation's.
     pub amount_per_day: BTreeMap<String, String>,
 }
 
@@ -149,7 +152,8 @@ impl LimitSettings {
         limits
     }
 
-    /// What a payout of an app with limits of its `own` uses. `recipient`: all that says who gets the money.
+    /// What a payout of an app with limits of its `own` uses. `recipient`: all that says who gets
+    /// the money.
     pub(crate) fn of_payout(
         &self,
         own: &PayoutLimits,
@@ -187,7 +191,8 @@ impl LimitSettings {
     }
 }
 
-/// About 100,000 US dollars in each currency of a payout method: what a stolen key can send in a day, until somebody notices.
+/// About 100,000 US dollars in each currency of a payout method: what a stolen key can send in a
+/// day, until somebody notices.
 const DAILY_AMOUNTS: [(&str, &str); 13] = [
     ("CDF", "280000000"),
     ("EUR", "90000"),

@@ -1,12 +1,14 @@
 //! Limits on how much happens within a span of time, for prompts to payers and for payouts.
 //!
 //! Promises:
-//! - A use is reserved under one lock before what it allows begins, so concurrent requests cannot exceed a limit together.
-//! - A use is durable before what it allows begins, or in the same commit. After a restart the counts are read back.
-//! - No window of a span's length holds more uses than the limit. Counts are kept in parts of the span, so a use may count for one
-//!   part longer than the span.
-//! - Reading a count costs at most [`Span::parts`] + 1 rows, once; memory and rows are bounded, and rows that no longer count are
-//!   swept.
+//! - A use is reserved under one lock before what it allows begins, so concurrent requests cannot
+//!   exceed a limit together.
+//! - A use is durable before what it allows begins, or in the same commit. After a restart the
+//!   counts are read back.
+//! - No window of a span's length holds more uses than the limit. Counts are kept in parts of the
+//!   span, so a use may count for one part longer than the span.
+//! - Reading a count costs at most [`Span::parts`] + 1 rows, once; memory and rows are bounded, and
+//!   rows that no longer count are swept.
 
 mod ledger;
 mod limits;
@@ -67,7 +69,8 @@ pub struct Exceeded {
     pub limit: &'static str,
     /// Uses allowed within the span.
     pub most: u64,
-    /// When the same request fits, if nothing else is used meanwhile. `None`: never, it is larger than the limit.
+    /// When the same request fits, if nothing else is used meanwhile. `None`: never, it is larger
+    /// than the limit.
     pub retry_after: Option<Duration>,
 }
 
@@ -92,7 +95,8 @@ struct Inner {
     ledger: Mutex<Ledger>,
 }
 
-/// Uses that are counted in memory. Unless they are settled they are given back when this is dropped.
+/// Uses that are counted in memory. Unless they are settled they are given back when this is
+/// dropped.
 pub struct Reservation {
     quotas: Quotas,
     span: Span,

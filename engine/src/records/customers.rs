@@ -29,15 +29,17 @@ pub struct NewCustomer {
 
 /// A customer with their id.
 pub struct Registered {
-    /// What this request says of them, and no more: another request's address is not shown to whoever knows the e-mail address.
+    /// What this request says of them, and no more: another request's address is not shown to
+    /// whoever knows the e-mail address.
     pub customer: Customer,
 }
 
-/// Finds or makes the customer with this e-mail address and adds what changed to `batch`. Two requests for a new address at once: the
-/// second commit is a conflict, and its caller begins again.
+/// Finds or makes the customer with this e-mail address and adds what changed to `batch`. Two
+/// requests for a new address at once: the second commit is a conflict, and its caller begins
+/// again.
 ///
-/// Who comes back with the same details, which is nearly everybody, is known by the line in the index alone: it says when the customer
-/// was made and what the last request said of them.
+/// Who comes back with the same details, which is nearly everybody, is known by the line in the
+/// index alone: it says when the customer was made and what the last request said of them.
 pub async fn register(
     store: &Store,
     batch: &mut Batch,
@@ -82,7 +84,8 @@ pub async fn register(
         Some(stored) if is_same(stored, &merged) => stored.updated_at,
         _ => now,
     };
-    // The row is written again when something is new, or once a day: the day a sandbox customer was last seen counts for deletion.
+    // The row is written again when something is new, or once a day: the day a sandbox customer was
+    // last seen counts for deletion.
     let writes = updated_at == now || is_stale(seen_at, now);
     let seen_at = if writes { now } else { seen_at };
     if writes {
@@ -125,7 +128,8 @@ async fn load(
 pub(super) struct Stored {
     #[serde(flatten)]
     pub customer: Customer,
-    /// When they were last seen, to about a day. Rows of earlier versions have none: then every visit was an update.
+    /// When they were last seen, to about a day. Rows of earlier versions have none: then every
+    /// visit was an update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen_at: Option<Timestamp>,
 }
@@ -199,8 +203,9 @@ impl Line {
     }
 }
 
-/// A number for all that a request says of a customer. Two requests that differ share one about never; then the later one's news waits
-/// for the next day's writing of the row, and its own transaction has it all the same.
+/// A number for all that a request says of a customer. Two requests that differ share one about
+/// never; then the later one's news waits for the next day's writing of the row, and its own
+/// transaction has it all the same.
 fn digest(new: &NewCustomer) -> u64 {
     let given = [&new.first_name, &new.last_name, &new.email].map(Some);
     let may_be_given = [
@@ -211,7 +216,8 @@ fn digest(new: &NewCustomer) -> u64 {
         new.country_code.as_ref(),
         new.zip_code.as_ref(),
     ];
-    // One field's number is the next one's seed. No text is the byte 255, so what was not given differs from what is empty.
+    // One field's number is the next one's seed. No text is the byte 255, so what was not given
+    // differs from what is empty.
     let fields = given.into_iter().chain(may_be_given);
     fields.fold(0, |so_far, field| {
         xxh3_64_with_seed(field.map_or(&[u8::MAX][..], |text| text.as_bytes()), so_far)

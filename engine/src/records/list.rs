@@ -14,7 +14,8 @@ use crate::transaction::{Kind, Status, Transaction};
 
 /// Lines of the list that are read at once. Between two reads other work gets its turn.
 const CHUNK: usize = if cfg!(test) { 20 } else { 2_000 };
-/// So many lines are passed by reading them: looking counts up would cost as much. Tests, which have few lines, take every way too.
+/// So many lines are passed by reading them: looking counts up would cost as much. Tests, which
+/// have few lines, take every way too.
 const NEAR: u64 = if cfg!(test) { 3 } else { 1_000 };
 
 /// The range of a query ends with all of its last millisecond.
@@ -52,8 +53,8 @@ pub struct Listing {
     pub total: u64,
 }
 
-/// The page that `query` asks for. Its cost does not grow with how many there are: the total is summed from counts, and the counts lead to
-/// where the page begins.
+/// The page that `query` asks for. Its cost does not grow with how many there are: the total is
+/// summed from counts, and the counts lead to where the page begins.
 pub async fn list(store: &Store, query: &ListQuery) -> Result<Listing, RecordError> {
     let Some(search) = Search::begin(store, query).await? else {
         return Ok(Listing::default());
@@ -165,8 +166,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Who is on the page, newest first. Parts before the page are passed by their counts, and so is what lies between those of a status
-    /// that is rare; the page itself is read line by line.
+    /// Who is on the page, newest first. Parts before the page are passed by their counts, and so
+    /// is what lies between those of a status that is rare; the page itself is read line by line.
     async fn page(
         &self,
         mut parts: Vec<Part>,
@@ -255,7 +256,8 @@ pub(super) fn status(key: &[u8], line: &[u8]) -> Result<Status, RecordError> {
     status.ok_or_else(|| RecordError::damaged("list index", format!("{key:02x?}")))
 }
 
-/// The app's transactions of one kind that began at `since` or later and after `after`, oldest first.
+/// The app's transactions of one kind that began at `since` or later and after `after`, oldest
+/// first.
 pub async fn begun_since(
     store: &Store,
     app: AppId,

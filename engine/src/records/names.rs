@@ -1,8 +1,8 @@
-//! Index of attempts by name: our reference, and the provider's own id, each within one connection. The
-//! rows are written in the commit that makes the name known.
+//! Index of attempts by name: our reference, and the provider's own id, each within one connection.
+//! The rows are written in the commit that makes the name known.
 //!
-//! A reference belongs to one attempt. A provider may use one id for several attempts, so an id has a
-//! row of its own for each of them beside the row that says that the id is known.
+//! A reference belongs to one attempt. A provider may use one id for several attempts, so an id has
+//! a row of its own for each of them beside the row that says that the id is known.
 
 use super::{RecordError, keys};
 use crate::ids::{AttemptId, ConnectionId, TransactionId};
@@ -25,7 +25,8 @@ enum NameKind {
 }
 
 impl Name {
-    /// Our reference, however the provider writes it: without dashes, in capitals. `None`: nothing is left of it, or too much.
+    /// Our reference, however the provider writes it: without dashes, in capitals. `None`: nothing
+    /// is left of it, or too much.
     pub fn reference(connection: ConnectionId, text: &str) -> Option<Self> {
         let text: String = text
             .chars()
@@ -122,7 +123,8 @@ pub async fn attempts_with_id(
     Ok(owners.collect())
 }
 
-/// What the provider calls the attempts at one connection, in the order of those ids, from behind `after` on.
+/// What the provider calls the attempts at one connection, in the order of those ids, from behind
+/// `after` on.
 pub async fn provider_ids(
     store: &Store,
     connection: ConnectionId,

@@ -30,7 +30,8 @@ const STATES: [State; 5] = [
 #[derive(Clone, Debug)]
 enum Op {
     Begin(Kind, Environment, u64),
-    /// Somebody takes a transaction on from what is known of it at the moment; two who do so at once exclude each other.
+    /// Somebody takes a transaction on from what is known of it at the moment; two who do so at
+    /// once exclude each other.
     Move(usize, usize),
     Purge(u64),
 }

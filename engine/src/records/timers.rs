@@ -32,8 +32,9 @@ impl TimerCursor {
     }
 }
 
-/// The timers due from `from` until `until`, which is included. It looks at `limit` rows at most. A row that cannot be read is told in the
-/// log and stepped over: it would hold up every timer behind it.
+/// The timers due from `from` until `until`, which is included. It looks at `limit` rows at most. A
+/// row that cannot be read is told in the log and stepped over: it would hold up every timer behind
+/// it.
 ///
 /// # Errors
 /// When the store cannot be read.

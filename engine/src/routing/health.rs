@@ -1,7 +1,8 @@
-//! What was lately heard of each connection and method: the breaker, how attempts ended, whether its account is empty.
+//! What was lately heard of each connection and method: the breaker, how attempts ended, whether
+//! its account is empty.
 //!
-//! Bounded: connections that were not heard of for long are forgotten when there are too many. A note and a look cost a look-up in a
-//! map and a handful of buckets.
+//! Bounded: connections that were not heard of for long are forgotten when there are too many. A
+//! note and a look cost a look-up in a map and a handful of buckets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +33,8 @@ pub struct Heard {
 /// The health of all connections, as this process heard of it.
 #[derive(Debug)]
 pub struct Health {
-    /// Two generations: what is noted moves into the young one, and when that is full the old one is forgotten.
+    /// Two generations: what is noted moves into the young one, and when that is full the old one
+    /// is forgotten.
     young: BTreeMap<Key, Condition>,
     old: BTreeMap<Key, Condition>,
     limit: usize,
@@ -55,7 +57,8 @@ impl Health {
         }
     }
 
-    /// Notes what a call that began at `began` came to. Says when the breaker opened or closed over it.
+    /// Notes what a call that began at `began` came to. Says when the breaker opened or closed over
+    /// it.
     pub fn note(
         &mut self,
         key: &Key,
@@ -84,7 +87,8 @@ impl Health {
         known.map_or_else(Heard::default, |condition| condition.heard(now))
     }
 
-    /// Counts a plan that would go there first although its breaker is open, and says whether it may, as a probe.
+    /// Counts a plan that would go there first although its breaker is open, and says whether it
+    /// may, as a probe.
     pub fn grant(&mut self, key: &Key, now: Timestamp) -> bool {
         let known = match self.young.get_mut(key) {
             Some(condition) => Some(condition),
@@ -154,7 +158,8 @@ impl Condition {
 }
 
 const END_BUCKETS: usize = 6;
-/// Six of them are half an hour: long enough for a rate, short enough that a bad one is forgotten and the connection tried again.
+/// Six of them are half an hour: long enough for a rate, short enough that a bad one is forgotten
+/// and the connection tried again.
 const END_BUCKET: Duration = Duration::from_secs(5 * 60);
 /// How long an account that was empty is thought to be. Merchants top up by hand.
 const FUNDS_PATIENCE: Duration = Duration::from_secs(10 * 60);

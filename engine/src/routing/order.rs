@@ -112,8 +112,9 @@ fn by_rate(named: &mut [Placed]) {
     named.sort_by_key(|placed| Reverse(rate_per_mille(placed.heard)));
 }
 
-/// Successes of a thousand, mixed with the prior: what was seen twenty times is still half a guess, what was seen a thousand times is
-/// none. Below the minimum, the prior alone, so that a new connection is tried before one that is known to be bad.
+/// Successes of a thousand, mixed with the prior: what was seen twenty times is still half a guess,
+/// what was seen a thousand times is none. Below the minimum, the prior alone, so that a new
+/// connection is tried before one that is known to be bad.
 pub(super) fn rate_per_mille(heard: Heard) -> u32 {
     let (ended, succeeded) = (heard.numbers.ended, heard.numbers.succeeded);
     if ended < LEAST_ENDS {

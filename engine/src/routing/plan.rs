@@ -33,8 +33,9 @@ pub struct InForce<'a> {
     pub set: &'a RuleSet,
 }
 
-/// The plan for what is asked. `heard` says what was lately heard of a connection with this method. `grant` is asked for each sick
-/// connection that would otherwise be first, until it lets one through as a probe; who only wants to look says no.
+/// The plan for what is asked. `heard` says what was lately heard of a connection with this method.
+/// `grant` is asked for each sick connection that would otherwise be first, until it lets one
+/// through as a probe; who only wants to look says no.
 pub fn plan(
     offers: Vec<Offer>,
     asked: &Asked<'_>,
@@ -107,7 +108,8 @@ fn by_rules(
     named
 }
 
-/// Whoever is short of funds comes after the others, and after them whoever is sick, the least sick first; but a probe goes first.
+/// Whoever is short of funds comes after the others, and after them whoever is sick, the least sick
+/// first; but a probe goes first.
 fn by_health(
     mut wanted: Vec<Placed>,
     mut grant: impl FnMut(ConnectionId) -> bool,

@@ -1,4 +1,5 @@
-//! The rules of one app in one environment: an ordered list; the first that matches a transaction orders its connections.
+//! The rules of one app in one environment: an ordered list; the first that matches a transaction
+//! orders its connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,7 +31,8 @@ pub struct Rule {
     #[serde(default, rename = "match")]
     pub when: Match,
     pub strategy: Strategy,
-    /// Connections that the strategy does not name are not used at all. Otherwise they come after those it names.
+    /// Connections that the strategy does not name are not used at all. Otherwise they come after
+    /// those it names.
     #[serde(default)]
     pub only: bool,
 }
@@ -66,12 +68,14 @@ pub enum Strategy {
     Priority { connections: Vec<ConnectionId> },
     /// Each first as often as its weight says, and the others drawn in the same way behind it.
     Weighted { weights: Vec<Weight> },
-    /// The lowest fee first; without a list, all connections. Equal fees, and unknown ones at the end, in the order of the list.
+    /// The lowest fee first; without a list, all connections. Equal fees, and unknown ones at the
+    /// end, in the order of the list.
     Cheapest {
         #[serde(default)]
         connections: Vec<ConnectionId>,
     },
-    /// The best recent rate of success first; without a list, all connections. Equal rates in the order of the list.
+    /// The best recent rate of success first; without a list, all connections. Equal rates in the
+    /// order of the list.
     BestSuccessRate {
         #[serde(default)]
         connections: Vec<ConnectionId>,
@@ -334,7 +338,8 @@ fn any_or_empty<T>(list: &[T], fits: impl FnMut(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(fits)
 }
 
-/// Whether the amount is on the right side of a bound, if there is one. Of an amount that is not known, no bound holds.
+/// Whether the amount is on the right side of a bound, if there is one. Of an amount that is not
+/// known, no bound holds.
 fn within(
     bound: &Option<String>,
     amount: Option<Amount>,

@@ -1,5 +1,5 @@
-//! `actions`: what an event asks the world to do, once it is durable. Timers are no actions: they follow from
-//! [`Transaction::wake_at`].
+//! `actions`: what an event asks the world to do, once it is durable. Timers are no actions: they
+//! follow from [`Transaction::wake_at`].
 
 use super::event::{Event, EventName};
 use super::kind::Kind;

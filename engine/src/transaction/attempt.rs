@@ -16,14 +16,16 @@ use crate::ids::{AttemptId, ConnectionId};
 use crate::limits::GATEWAY_CALL;
 use crate::money::{Amount, Correction, Currency, Rate};
 
-/// One try. Its `reference` is what we told the provider, and the only name under which we ever ask about it.
+/// One try. Its `reference` is what we told the provider, and the only name under which we ever ask
+/// about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     pub id: AttemptId,
     pub reference: Uuid,
     /// The connection and the very version of the gateway that this attempt began on, and ends on.
     pub candidate: Candidate,
-    /// The attempt whose place this one took, when it was declined or not sent inside the same confirmation.
+    /// The attempt whose place this one took, when it was declined or not sent inside the same
+    /// confirmation.
     pub follows: Option<AttemptId>,
     /// Presumed: the attempt may have been made after the backup from which the store was restored.
     /// It is queried and never submitted.
@@ -38,7 +40,8 @@ pub struct Attempt {
     pub fields: BTreeMap<String, String>,
     /// In the method's currency: what the provider is asked to move.
     pub amount: Amount,
-    /// How the transaction's amount became this one, when their currencies differ. Fixed when the payer confirmed.
+    /// How the transaction's amount became this one, when their currencies differ. Fixed when the
+    /// payer confirmed.
     #[serde(default)]
     pub conversion: Option<Conversion>,
     pub state: AttemptState,
@@ -71,11 +74,12 @@ pub struct Attempt {
     pub queries: u32,
     pub last_query_at: Option<Timestamp>,
     pub next_query_at: Option<Timestamp>,
-    /// How often it was begun again because the engine had stopped: its submission before anything left, and the attempts before it at the
-    /// same connection that never reached the provider.
+    /// How often it was begun again because the engine had stopped: its submission before anything
+    /// left, and the attempts before it at the same connection that never reached the provider.
     #[serde(default)]
     pub resumed: u32,
-    /// The engine stopped while its submission was away, and that is why nobody knew what came of it.
+    /// The engine stopped while its submission was away, and that is why nobody knew what came of
+    /// it.
     #[serde(default)]
     pub cut_off: bool,
     /// Codes that the payer has typed.
@@ -117,8 +121,8 @@ impl Attempt {
         self.received.filter(|received| received.minor() > 0)
     }
 
-    /// Whether its provider reported money that stands, or a part of it while the attempt was pending,
-    /// also one that was taken back since: then a person decides.
+    /// Whether its provider reported money that stands, or a part of it while the attempt was
+    /// pending, also one that was taken back since: then a person decides.
     pub fn has_money(&self) -> bool {
         self.part_received().is_some() || self.standing_charge().is_some()
     }
@@ -155,8 +159,9 @@ impl Attempt {
         self.decline.as_ref()?.field.as_deref()
     }
 
-    /// The value in place of a gateway's state that the store cannot read any more. Without its state
-    /// a gateway may find nothing where there is money, so it is not called about the attempt.
+    /// The value in place of a gateway's state that the store cannot read any more. Without its
+    /// state a gateway may find nothing where there is money, so it is not called about the
+    /// attempt.
     pub fn lost_state() -> serde_json::Value {
         serde_json::Value::from("switchyard: the state of this attempt is damaged")
     }

@@ -29,15 +29,17 @@ pub enum Command {
         /// When the query that brought the outcome began. `None`: it was no query.
         asked_at: Option<Timestamp>,
     },
-    /// The process died while a gateway's call was away; the journal says whether something may have left.
+    /// The process died while a gateway's call was away; the journal says whether something may
+    /// have left.
     Recover {
         attempt: AttemptId,
         maybe_sent: bool,
         /// The gateway's state when the last request left, as the journal has it.
         gateway_state: Option<serde_json::Value>,
     },
-    /// The engine itself kept a submission back: its gateway is in quarantine, or cannot be loaded. Nothing was sent, and that is
-    /// nobody's failure: the next candidate tries, else the transaction waits as it did before.
+    /// The engine itself kept a submission back: its gateway is in quarantine, or cannot be loaded.
+    /// Nothing was sent, and that is nobody's failure: the next candidate tries, else the
+    /// transaction waits as it did before.
     Withhold {
         attempt: AttemptId,
         why: String,
@@ -57,8 +59,9 @@ pub enum Command {
     Cancel(CancelledBy),
     /// The payer gives up the open attempt to choose a method again.
     GiveUp,
-    /// The payer typed the code that the provider asks for. `tried`: how many the page knew of, which tells an old page and a button
-    /// pressed twice from a new try. The code goes to the gateway and is kept nowhere.
+    /// The payer typed the code that the provider asks for. `tried`: how many the page knew of,
+    /// which tells an old page and a button pressed twice from a new try. The code goes to the
+    /// gateway and is kept nowhere.
     SubmitCode {
         attempt: AttemptId,
         tried: u32,
@@ -127,7 +130,8 @@ pub struct Context {
     pub case: CaseId,
     /// References of the connections at which an attempt may start. Elsewhere it is `reference`.
     pub references: Vec<(ConnectionId, Uuid)>,
-    /// What an attempt that may end now could go on to, as it stands at this moment. Plans are older than that.
+    /// What an attempt that may end now could go on to, as it stands at this moment. Plans are
+    /// older than that.
     pub onward: Vec<Onward>,
     pub permit: Permit,
 }
@@ -172,7 +176,8 @@ pub struct Onward {
 }
 
 impl Context {
-    /// What was seen of `candidate`'s connection just now. One that was not looked at is as it was planned.
+    /// What was seen of `candidate`'s connection just now. One that was not looked at is as it was
+    /// planned.
     pub(super) fn standing(&self, candidate: &Candidate) -> Result<Candidate, &'static str> {
         let seen = self
             .onward

@@ -1,5 +1,5 @@
-//! Why an attempt went where it went, as it is kept with the attempt. Fields are only ever added, each with a default: rows are older
-//! than the code that reads them.
+//! Why an attempt went where it went, as it is kept with the attempt. Fields are only ever added,
+//! each with a default: rows are older than the code that reads them.
 
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,7 @@ pub struct HealthNumbers {
     /// Attempts that ended in the last half hour, and those of them that moved the money.
     pub ended: u32,
     pub succeeded: u32,
-    /// The provider said, a short while ago, that the merchant's account there has too little money.
+    /// The provider said, a short while ago, that the merchant's account there has too little
+    /// money.
     pub short_of_funds: bool,
 }

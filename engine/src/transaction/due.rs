@@ -31,9 +31,9 @@ pub fn due(tx: &Transaction, in_flight: bool, now: Timestamp) -> Due {
     }
 }
 
-/// Whether an interrupted submission is recovered now. A submission that may have left is recovered at
-/// once. One that did not leave starts again, and may be what ended the process: it waits until the
-/// transaction's wake-up is due.
+/// Whether an interrupted submission is recovered now. A submission that may have left is recovered
+/// at once. One that did not leave starts again, and may be what ended the process: it waits until
+/// the transaction's wake-up is due.
 pub fn may_recover(tx: &Transaction, maybe_sent: bool, now: Timestamp) -> bool {
     maybe_sent || tx.wake_at().is_none_or(|at| at <= now)
 }

@@ -1,4 +1,5 @@
-//! What has happened to a transaction. Events are stored beside the snapshot: together they are its timeline.
+//! What has happened to a transaction. Events are stored beside the snapshot: together they are its
+//! timeline.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,8 @@ pub enum Event {
         attempt: AttemptId,
         report: MoneyReport,
     },
-    /// The provider is being asked. `scheduled`: by the schedule, not because somebody wanted to know.
+    /// The provider is being asked. `scheduled`: by the schedule, not because somebody wanted to
+    /// know.
     QueryStarted {
         attempt: AttemptId,
         scheduled: bool,
@@ -79,7 +81,8 @@ pub enum Event {
         attempt: AttemptId,
         next_query_at: Timestamp,
     },
-    /// The engine stopped before anything of the submission had left: it is made again, under the same reference.
+    /// The engine stopped before anything of the submission had left: it is made again, under the
+    /// same reference.
     SubmissionResumed {
         attempt: AttemptId,
     },
@@ -93,7 +96,8 @@ pub enum Event {
         accepted: bool,
         why: Option<String>,
     },
-    /// The attempt is to be cancelled. Only the provider's answer, or the attempt's own end, ends it.
+    /// The attempt is to be cancelled. Only the provider's answer, or the attempt's own end, ends
+    /// it.
     CallOffStarted {
         attempt: AttemptId,
         by: CancelledBy,
@@ -112,7 +116,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settled: Option<Settled>,
     },
-    /// Connections of the plan that were still to come, and at which nothing may begin any more. None is left.
+    /// Connections of the plan that were still to come, and at which nothing may begin any more.
+    /// None is left.
     SteppedOver {
         skipped: Vec<Skipped>,
     },

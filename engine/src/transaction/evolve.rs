@@ -1,5 +1,5 @@
-//! `evolve`: how an event changes a transaction. Total: every event can be applied to every transaction, so that a stored history
-//! always reads back.
+//! `evolve`: how an event changes a transaction. Total: every event can be applied to every
+//! transaction, so that a stored history always reads back.
 
 use super::attempt::{Attempt, AttemptState, CallOff};
 use super::charges::{self, Charge, MoneyReport};

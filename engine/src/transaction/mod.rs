@@ -6,9 +6,9 @@
 //! actions(&Transaction, &Event)           -> Vec<Action>
 //! ```
 //!
-//! Promises: final states never change; at most one attempt succeeds; what is not known is never called failed; every transaction that is
-//! not final has a time at which it is looked at again. There is no I/O, no clock, no chance and nothing async in here: the actors bring
-//! those.
+//! Promises: final states never change; at most one attempt succeeds; what is not known is never
+//! called failed; every transaction that is not final has a time at which it is looked at again.
+//! There is no I/O, no clock, no chance and nothing async in here: the actors bring those.
 
 mod action;
 mod attempt;

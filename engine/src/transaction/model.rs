@@ -1,4 +1,5 @@
-//! The transaction: everything that is known of one payment or payout. Stored whole after each step.
+//! The transaction: everything that is known of one payment or payout. Stored whole after each
+//! step.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,8 @@ pub struct Transaction {
     /// The merchant's own keys and values.
     pub metadata: BTreeMap<String, String>,
     pub details: Details,
-    /// Who asked for it: the merchant's server at first, the payer's browser once the checkout page was confirmed.
+    /// Who asked for it: the merchant's server at first, the payer's browser once the checkout page
+    /// was confirmed.
     pub context: ClientContext,
     pub state: State,
     /// In order; the last one is the one that counts, and at most one succeeds (promise P1).
@@ -198,8 +200,8 @@ impl CaseReason {
         Self::UnknownAfterRestore,
     ];
 
-    /// Whether money was reported, or may be moving, that settles nothing yet. No attempt starts while
-    /// such money is neither settled nor returned.
+    /// Whether money was reported, or may be moving, that settles nothing yet. No attempt starts
+    /// while such money is neither settled nor returned.
     pub const fn holds(self) -> bool {
         matches!(
             self,
@@ -320,7 +322,8 @@ impl Transaction {
         )
     }
 
-    /// The attempt for which the payer is to type a code now. `None` as well while one is on its way.
+    /// The attempt for which the payer is to type a code now. `None` as well while one is on its
+    /// way.
     pub fn asks_for_code(&self) -> Option<&Attempt> {
         let attempt = self.current_attempt()?;
         let asks = self.state == State::AwaitingProvider
@@ -330,8 +333,8 @@ impl Transaction {
     }
 
     /// Attempts that the payer still has. A confirmation that reached no provider has used up none,
-    /// nor has one that the payer gave up for another method, nor one whose input was refused before
-    /// anything was sent.
+    /// nor has one that the payer gave up for another method, nor one whose input was refused
+    /// before anything was sent.
     pub fn attempts_left(&self) -> usize {
         self.attempts_left_after(None)
     }
@@ -351,7 +354,8 @@ impl Transaction {
         allowed.saturating_sub(used.count())
     }
 
-    /// Attempts by the confirmation or dispatch that they belong to: fail-over inside one is one round.
+    /// Attempts by the confirmation or dispatch that they belong to: fail-over inside one is one
+    /// round.
     fn rounds(&self) -> impl Iterator<Item = &[Attempt]> {
         self.attempts.chunk_by(|_, next| next.follows.is_some())
     }
@@ -364,7 +368,8 @@ impl Transaction {
         }
     }
 
-    /// When this transaction has to be looked at again if nothing happens before. `None` exactly when it is final (promise P5).
+    /// When this transaction has to be looked at again if nothing happens before. `None` exactly
+    /// when it is final (promise P5).
     pub fn wake_at(&self) -> Option<Timestamp> {
         match &self.state {
             State::AwaitingCustomer => self.payment().map(|payment| payment.expires_at),

@@ -1,4 +1,5 @@
-//! What a person who runs the installation can order. Every order is signed, and stands on the timeline with its note.
+//! What a person who runs the installation can order. Every order is signed, and stands on the
+//! timeline with its note.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,8 @@ pub struct Resolution {
 
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// `amount`: what came in, when the provider had reported something else; otherwise what was asked.
+    /// `amount`: what came in, when the provider had reported something else; otherwise what was
+    /// asked.
     Succeeded {
         amount: Option<Amount>,
         provider_id: Option<String>,

@@ -1,5 +1,5 @@
-//! What an attempt came to. There are five outcomes, and *unknown is never failed*: only [`Outcome::NotSent`] and a retryable
-//! [`Outcome::Declined`] let another gateway try.
+//! What an attempt came to. There are five outcomes, and *unknown is never failed*: only
+//! [`Outcome::NotSent`] and a retryable [`Outcome::Declined`] let another gateway try.
 
 use std::time::Duration;
 
@@ -153,7 +153,8 @@ pub enum PayerAction {
     Redirect { url: String },
     /// The provider's page cannot be opened, for the reason in `why`. The payer was not sent there.
     UnusablePage { why: String },
-    /// Confirm on the phone. `auto`: the prompt comes by itself; otherwise the payer pulls it up, by `ussd` when there is one.
+    /// Confirm on the phone. `auto`: the prompt comes by itself; otherwise the payer pulls it up,
+    /// by `ussd` when there is one.
     ConfirmOnPhone {
         auto: bool,
         steps: Vec<Translated>,

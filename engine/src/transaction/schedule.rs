@@ -21,7 +21,8 @@ const DAILY: Duration = Duration::from_secs(24 * 60 * 60);
 const QUERIES_AN_AGE: u32 = 60;
 /// How old an attempt without a final answer is when a person has to look.
 pub const CASE_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
-/// How long a typed code may be away before the payer may type it again: longer than any call lasts.
+/// How long a typed code may be away before the payer may type it again: longer than any call
+/// lasts.
 pub const CODE_WATCH: Duration = Duration::from_secs(90);
 /// Usual time in which a payer completes an attempt whose gateway states none.
 pub const USUAL_TIME: Duration = Duration::from_secs(60);
@@ -29,12 +30,12 @@ pub const USUAL_TIME: Duration = Duration::from_secs(60);
 pub const HELD_QUERY: Duration = DAILY;
 /// How soon an attempt is asked again to be called off.
 pub const CALL_OFF_AGAIN: Duration = Duration::from_secs(10);
-/// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs nothing; a gateway that is being
-/// replaced is back long before.
+/// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs
+/// nothing; a gateway that is being replaced is back long before.
 pub const DISPATCH_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// How long after query number `asked` (0: after the attempt) the next one follows, for an attempt that is `age` old. Daily once a case
-/// is open, for as long as it takes.
+/// How long after query number `asked` (0: after the attempt) the next one follows, for an attempt
+/// that is `age` old. Daily once a case is open, for as long as it takes.
 pub fn wait_after(asked: u32, age: Duration) -> Duration {
     match FIRST.get(asked as usize) {
         Some(wait) => *wait,
@@ -43,9 +44,10 @@ pub fn wait_after(asked: u32, age: Duration) -> Duration {
     }
 }
 
-/// How long after an answer the provider is asked again, when the gateway said `wanted`. It is asked as it wants, but never more often
-/// than sixty times in the age of the attempt so far: an hour's news is a minute late at most, and three days of a gateway that is
-/// always in a hurry are some hundred queries, not fifty thousand. Daily once a case is open.
+/// How long after an answer the provider is asked again, when the gateway said `wanted`. It is
+/// asked as it wants, but never more often than sixty times in the age of the attempt so far: an
+/// hour's news is a minute late at most, and three days of a gateway that is always in a hurry are
+/// some hundred queries, not fifty thousand. Daily once a case is open.
 pub fn wait_as_wanted(wanted: Duration, age: Duration) -> Duration {
     if age >= CASE_AFTER {
         return DAILY;

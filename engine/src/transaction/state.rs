@@ -28,8 +28,8 @@ pub enum State {
     AwaitingProvider,
     /// Nobody knows whether the provider has it; only a query settles that.
     InDoubt,
-    /// Money was reported for an ended attempt and does not settle the transaction. Nothing starts an
-    /// attempt; the provider or an operator settles it.
+    /// Money was reported for an ended attempt and does not settle the transaction. Nothing starts
+    /// an attempt; the provider or an operator settles it.
     OnHold,
     Succeeded,
     Failed(Failure),

@@ -30,7 +30,8 @@ fn at(millis: u64) -> Timestamp {
     START.plus(Duration::from_millis(millis))
 }
 
-/// Sends traffic at 20 a second as routing does: to the connection while it is closed, past it while it is open, but for probes.
+/// Sends traffic at 20 a second as routing does: to the connection while it is closed, past it
+/// while it is open, but for probes.
 struct Road {
     health: Health,
     now: u64,

@@ -324,7 +324,8 @@ async fn commits_that_are_sent_in_order_are_made_in_order(home: Home) {
             batch.put(Table::Event, n.to_be_bytes(), "");
         });
         let mut commit = Box::pin(async { store.commit(step).await });
-        // The first poll sends the commit, so many of them share a batch and check each other's rows in it.
+        // The first poll sends the commit, so many of them share a batch and check each other's
+        // rows in it.
         match commit
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()))

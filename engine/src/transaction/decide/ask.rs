@@ -9,12 +9,14 @@ use crate::transaction::model::Transaction;
 use crate::transaction::schedule;
 use crate::transaction::state::State;
 
-/// Asks unless the provider was asked, or answered the submission, less than ten seconds ago (decisions 3).
+/// Asks unless the provider was asked, or answered the submission, less than ten seconds ago
+/// (decisions 3).
 pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
     if_older(tx, VERIFY_QUERY_AGE, context)
 }
 
-/// An operator asks: at once, but a button that is pressed all the time does not become the provider's trouble.
+/// An operator asks: at once, but a button that is pressed all the time does not become the
+/// provider's trouble.
 pub(super) fn now(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Refusal> {
     match tx.state {
         State::AwaitingProvider | State::InDoubt => Ok(if_older(tx, CHECK_QUERY_AGE, context)),

@@ -104,7 +104,8 @@ impl Evidence {
 }
 
 /// Opens a case about `attempt`, unless the same evidence has one already: a report without an
-/// amount repeats those that have one. A case that is open takes another amount of the same money in.
+/// amount repeats those that have one. A case that is open takes another amount of the same money
+/// in.
 pub(super) fn open(
     tx: &Transaction,
     attempt: &Attempt,

@@ -1,4 +1,5 @@
-//! An attempt ended without money: the next candidate, another choice, or the end of the transaction.
+//! An attempt ended without money: the next candidate, another choice, or the end of the
+//! transaction.
 
 use super::onward;
 use super::recover::RESUMES;
@@ -28,8 +29,9 @@ pub(super) fn unreachable(retryable: bool) -> Decline {
     }
 }
 
-/// What follows an attempt that surely moved no money: the settlement of money that was reported for
-/// another attempt and not taken back, else the next candidate, else another choice, else the end.
+/// What follows an attempt that surely moved no money: the settlement of money that was reported
+/// for another attempt and not taken back, else the next candidate, else another choice, else the
+/// end.
 pub(super) fn next_or_end(
     tx: &Transaction,
     attempt: &Attempt,
@@ -176,10 +178,10 @@ pub(super) fn may_start(tx: &Transaction, context: &Context) -> bool {
         .is_none_or(|payment| context.now < payment.expires_at)
 }
 
-/// Whether the payer chooses again. A submission that reached no provider is no attempt of theirs: the
-/// payment is as payable as before, by another method or by the same one a little later, until its
-/// time is up, which cancels it as any other unpaid payment. `costs`: the attempt counts as one of the
-/// payer's.
+/// Whether the payer chooses again. A submission that reached no provider is no attempt of theirs:
+/// the payment is as payable as before, by another method or by the same one a little later, until
+/// its time is up, which cancels it as any other unpaid payment. `costs`: the attempt counts as one
+/// of the payer's.
 fn may_choose_again(
     tx: &Transaction,
     attempt: &Attempt,

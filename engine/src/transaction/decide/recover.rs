@@ -1,4 +1,5 @@
-//! The process died while a gateway's call was away. The journal tells whether something may have left.
+//! The process died while a gateway's call was away. The journal tells whether something may have
+//! left.
 
 use super::answer::{self, Doubt};
 use super::end;
@@ -44,8 +45,9 @@ pub(super) fn decide(
         let why = "The engine stopped before anything was sent, and starts no attempt now.";
         return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
     }
-    // That the engine stopped is no fault of the gateway and no try: the provider never heard of the reference, so it stays. Not for
-    // ever, in case that it is the gateway which stops the engine; and not for a payer who has long gone.
+    // That the engine stopped is no fault of the gateway and no try: the provider never heard of
+    // the reference, so it stays. Not for ever, in case that it is the gateway which stops the
+    // engine; and not for a payer who has long gone.
     if attempt.resumed < RESUMES && end::may_start(tx, context) {
         return Ok(vec![Event::SubmissionResumed {
             attempt: attempt.id,
@@ -55,5 +57,6 @@ pub(super) fn decide(
     Ok(answer::not_sent(tx, attempt, why, context))
 }
 
-/// How often the engine's own stops make one confirmation, or one dispatch, begin again at the same connection.
+/// How often the engine's own stops make one confirmation, or one dispatch, begin again at the same
+/// connection.
 pub(super) const RESUMES: u32 = 3;

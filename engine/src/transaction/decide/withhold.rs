@@ -1,5 +1,6 @@
-//! The engine kept a submission back, because its gateway is not to be called now. Nothing was sent and nobody failed: the next
-//! candidate tries, and without one the transaction waits as it did before the attempt.
+//! The engine kept a submission back, because its gateway is not to be called now. Nothing was sent
+//! and nobody failed: the next candidate tries, and without one the transaction waits as it did
+//! before the attempt.
 
 use super::answer;
 use crate::ids::AttemptId;

@@ -1,4 +1,5 @@
-//! Money that is reported for an attempt that had ended, and money that contradicts what is recorded.
+//! Money that is reported for an attempt that had ended, and money that contradicts what is
+//! recorded.
 
 use super::fixtures::*;
 use crate::ids::AttemptId;
