@@ -31,9 +31,11 @@ pub struct Page {
     pub current_page: u64,
     /// At least 1, even when nothing matches.
     pub last_page: u64,
-    /// Place of the first of this page's transactions in the whole list, from 1; null when the page is empty.
+    /// Place of the first of this page's transactions in the whole list, from 1; null when the page
+    /// is empty.
     pub from: Option<u64>,
-    /// Place of the last of this page's transactions in the whole list; null when the page is empty.
+    /// Place of the last of this page's transactions in the whole list; null when the page is
+    /// empty.
     pub to: Option<u64>,
 }
 
@@ -109,7 +111,8 @@ pub fn json(status: StatusCode, body: impl Into<Body>) -> Response {
 
 fn bytes<T: Serialize>(body: &T) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(TYPICAL_BODY);
-    // Nothing that we answer has a map with keys other than strings, which is all that can fail here.
+    // Nothing that we answer has a map with keys other than strings, which is all that can fail
+    // here.
     serde_json::to_writer(&mut bytes, body).expect("an answer can be serialised");
     bytes
 }

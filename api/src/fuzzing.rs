@@ -1,4 +1,5 @@
-//! Doors for fuzzing: every route of the server over a running engine, and what reads headers. Behind the feature `fuzzing`.
+//! Doors for fuzzing: every route of the server over a running engine, and what reads headers.
+//! Behind the feature `fuzzing`.
 
 use axum::Router;
 use axum::http::{Extensions, HeaderMap};

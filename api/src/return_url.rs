@@ -8,7 +8,8 @@ use url::Url;
 
 /// `return_url` with `paymentId` and `paymentStatus`.
 pub fn with_outcome(return_url: &str, id: TransactionId, status: Status) -> String {
-    // It was parsed when the payment was initialized, and is given as it is should it not parse any more.
+    // It was parsed when the payment was initialized, and is given as it is should it not parse any
+    // more.
     let Ok(mut url) = Url::parse(return_url) else {
         return return_url.to_owned();
     };

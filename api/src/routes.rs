@@ -1,4 +1,5 @@
-//! The public side of the service as one router: merchant API, method lists, icons, the OpenAPI document and its page.
+//! The public side of the service as one router: merchant API, method lists, icons, the OpenAPI
+//! document and its page.
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;

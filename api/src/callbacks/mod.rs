@@ -1,8 +1,9 @@
-//! `/callbacks/{connection}`: where providers send their news. The engine stores each before it is answered.
+//! `/callbacks/{connection}`: where providers send their news. The engine stores each before it is
+//! answered.
 //!
-//! The address is the only thing that a sender has to know, and it proves nothing: what a callback says counts when its gateway has
-//! verified it. Providers read the status: anything but the gateway's own answer makes them send again, or stop for good where there
-//! is no such connection.
+//! The address is the only thing that a sender has to know, and it proves nothing: what a callback
+//! says counts when its gateway has verified it. Providers read the status: anything but the
+//! gateway's own answer makes them send again, or stop for good where there is no such connection.
 
 use axum::Router;
 use axum::body::Bytes;

@@ -1,4 +1,5 @@
-//! The way back to the merchant: their `return_url` with `paymentId` and `paymentStatus`, everything else as they gave it.
+//! The way back to the merchant: their `return_url` with `paymentId` and `paymentStatus`,
+//! everything else as they gave it.
 
 use switchyard_engine::transaction::Transaction;
 use url::Url;

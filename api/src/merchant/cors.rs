@@ -13,7 +13,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::frame;
 
-/// Answers a browser that asks whether a page may send a call. Anybody else who sends `OPTIONS` uses a method that is not there.
+/// Answers a browser that asks whether a page may send a call. Anybody else who sends `OPTIONS`
+/// uses a method that is not there.
 pub async fn preflight(request: Request) -> Response {
     if !request
         .headers()

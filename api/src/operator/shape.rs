@@ -1,11 +1,13 @@
-//! What a field of a connection's configuration has to look like, by its gateway's schema: `minLength`, `maxLength`, `pattern`, `format`,
-//! `minimum`, `maximum`. Other keywords say nothing here.
+//! What a field of a connection's configuration has to look like, by its gateway's schema:
+//! `minLength`, `maxLength`, `pattern`, `format`, `minimum`, `maximum`. Other keywords say nothing
+//! here.
 
 use regex::RegexBuilder;
 use serde_json::Value;
 use switchyard_engine::email;
 
-/// What is wrong with a value of the right type, to be read after its name. It never repeats the value, which may be a secret.
+/// What is wrong with a value of the right type, to be read after its name. It never repeats the
+/// value, which may be a secret.
 pub fn wrong(property: &Value, value: &Value) -> Option<String> {
     match value {
         Value::String(text) => wrong_text(property, text),
@@ -32,7 +34,8 @@ fn wrong_text(property: &Value, text: &str) -> Option<String> {
     }
     let keyword = |name: &str| property.get(name).and_then(Value::as_str);
     if let Some(pattern) = keyword("pattern") {
-        // A pattern that cannot be read is its author's mistake, and no reason to refuse good credentials.
+        // A pattern that cannot be read is its author's mistake, and no reason to refuse good
+        // credentials.
         let read = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
         if read.is_ok_and(|pattern| !pattern.is_match(text)) {
             return Some(format!("does not look right: it has to match {pattern}"));

@@ -1,4 +1,5 @@
-//! The routes, over a running engine without gateways: what a browser is told, whatever it asks for.
+//! The routes, over a running engine without gateways: what a browser is told, whatever it asks
+//! for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -58,7 +58,8 @@ pub struct PaymentVerified<'a> {
     /// has.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
-    /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
+    /// The merchant's own until the payment has ended; then it carries `paymentId` and
+    /// `paymentStatus`.
     return_url: String,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
@@ -71,7 +72,8 @@ pub struct PaymentVerified<'a> {
     metadata: &'a BTreeMap<String, String>,
     /// Null before the first attempt.
     capture: Option<Capture<'a>>,
-    /// What providers reported as received, in major units of `currency_received`; null when none was reported.
+    /// What providers reported as received, in major units of `currency_received`; null when none
+    /// was reported.
     #[schema(value_type = Option<f64>)]
     amount_received: Option<Number>,
     amount_received_formatted: Option<String>,
@@ -100,7 +102,8 @@ pub struct PaymentRetrieved<'a> {
     /// has.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
-    /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
+    /// The merchant's own until the payment has ended; then it carries `paymentId` and
+    /// `paymentStatus`.
     return_url: String,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,

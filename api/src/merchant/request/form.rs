@@ -1,4 +1,5 @@
-//! Reading fields one after the other, in the order of the specification, and gathering all that is wrong with them.
+//! Reading fields one after the other, in the order of the specification, and gathering all that is
+//! wrong with them.
 
 use std::borrow::Cow;
 
@@ -72,7 +73,8 @@ impl<'f, 'a> Form<'f, 'a> {
         self.refuse(name, ErrorCode::FieldWrongType, says);
     }
 
-    /// The value of an optional field; null is as good as absent. A field given twice is refused: nobody knows which one counts.
+    /// The value of an optional field; null is as good as absent. A field given twice is refused:
+    /// nobody knows which one counts.
     pub fn optional(&mut self, name: &str) -> Option<Value<'a>> {
         let (value, is_repeated) = self.object.look_up(name);
         if is_repeated {

@@ -17,7 +17,8 @@ use super::json::{Object, Value};
 use super::{amount, body, customer, metadata};
 use crate::error::{ApiError, ErrorCode, Problem};
 
-/// Reads and checks the whole request; all that is wrong with it comes at once, in the order of the specification.
+/// Reads and checks the whole request; all that is wrong with it comes at once, in the order of the
+/// specification.
 pub fn read(
     body: &[u8],
     directory: &Directory,
@@ -147,7 +148,8 @@ fn country_restriction(form: &mut Form<'_, '_>) -> Option<&'static str> {
     customer::known_country(form, "restrict_country_code", &code)
 }
 
-/// Methods that were asked for by name and a country in which none of them exists leave nobody who could pay.
+/// Methods that were asked for by name and a country in which none of them exists leave nobody who
+/// could pay.
 fn check_served(form: &mut Form<'_, '_>, directory: &Directory, methods: &[String], country: &str) {
     let serves = |code: &String| {
         directory
@@ -265,7 +267,8 @@ pub fn is_test_number(number: &str) -> bool {
     ["4149518161", "4149518162", "4149518163"].contains(&national)
 }
 
-/// Whether a text could be a phone number of a numbering plan that we do not know, such as that of the test gateway.
+/// Whether a text could be a phone number of a numbering plan that we do not know, such as that of
+/// the test gateway.
 pub fn is_plausible(number: &str) -> bool {
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     let number = number.trim();

@@ -42,7 +42,8 @@ fn good_payout() -> Value {
     })
 }
 
-/// `base` with the members of `changes` in it; `customer.email` is a path. A change to `"-"` takes the member away.
+/// `base` with the members of `changes` in it; `customer.email` is a path. A change to `"-"` takes
+/// the member away.
 fn with(mut base: Value, changes: Value) -> Value {
     for (path, value) in changes.as_object().unwrap() {
         let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
