@@ -1,4 +1,5 @@
-//! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON. `cargo xtask gateway check` builds and runs it.
+//! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON.
+//! `cargo xtask gateway check` builds and runs it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

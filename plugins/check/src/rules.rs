@@ -1,4 +1,5 @@
-//! What holds of every call, whatever the provider says; and what a call may end in after each kind of trouble. Pure.
+//! What holds of every call, whatever the provider says; and what a call may end in after each kind
+//! of trouble. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,8 +70,9 @@ pub(crate) fn references(reference: &str, requests: &[HttpRequest]) -> Vec<Strin
         .collect()
 }
 
-/// Requests that can move money, to one address, under more than one form of our reference: the second is a second charge, about which
-/// nobody asks. `beginning` is what all forms have in common.
+/// Requests that can move money, to one address, under more than one form of our reference: the
+/// second is a second charge, about which nobody asks. `beginning` is what all forms have in
+/// common.
 pub(crate) fn resubmissions(beginning: &str, requests: &[HttpRequest]) -> Vec<String> {
     let beginning = beginning.replace('-', "").to_lowercase();
     let mut first: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -1,7 +1,9 @@
-//! `check.json`: what the author tells about the provider. Everything in it may be left out, and then less can be checked.
+//! `check.json`: what the author tells about the provider. Everything in it may be left out, and
+//! then less can be checked.
 //!
-//! In bodies `{reference}`, `{amount}` (major units), `{currency}` and `{minor}` stand for those of the call. So the check can have the
-//! provider name another amount or another currency. A JSON text that is just `{minor}` or `{amount_number}` becomes a number.
+//! In bodies `{reference}`, `{amount}` (major units), `{currency}` and `{minor}` stand for those of
+//! the call. So the check can have the provider name another amount or another currency. A JSON
+//! text that is just `{minor}` or `{amount_number}` becomes a number.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,7 +54,8 @@ pub struct Sample {
     pub decline: Vec<Answer>,
 }
 
-/// What the provider says to one request. Several for the same request are said one after the other; the last one again and again.
+/// What the provider says to one request. Several for the same request are said one after the
+/// other; the last one again and again.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -104,8 +107,9 @@ impl Samples {
             .with_context(|| format!("{} does not read as samples: correct it", file.display()))
     }
 
-    /// The `check.json` beside the `gateway.json` of a library that cargo built: in a folder above it, or in a folder of `plugins/`,
-    /// `tests/` or `examples/` there whose manifest names the same package. None is no error.
+    /// The `check.json` beside the `gateway.json` of a library that cargo built: in a folder above
+    /// it, or in a folder of `plugins/`, `tests/` or `examples/` there whose manifest names the
+    /// same package. None is no error.
     pub fn beside(library: &Path) -> anyhow::Result<Self> {
         let library = std::path::absolute(library)?;
         let bytes = match std::fs::read(&library) {
@@ -145,7 +149,8 @@ impl Samples {
         }
     }
 
-    /// The configuration: the author's, or made up, with a text for each secret that would be seen where it should not be.
+    /// The configuration: the author's, or made up, with a text for each secret that would be seen
+    /// where it should not be.
     pub(crate) fn config(&self, manifest: &Manifest) -> Value {
         if let Some(config) = &self.config {
             return config.clone();

@@ -15,7 +15,8 @@ pub struct Coin {
     pub peg: Option<String>,
 }
 
-/// How much of a coin an attempt asks for; kept with the attempt, so that a changed configuration changes nothing for it.
+/// How much of a coin an attempt asks for; kept with the attempt, so that a changed configuration
+/// changes nothing for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     pub symbol: String,

@@ -47,8 +47,8 @@ pub struct Settings {
     pub quote_s: i64,
     pub grace_s: i64,
     pub first_index: u32,
-    /// The numbers of addresses that this environment may give: an address is one on all chains, so no two payments may share it, be
-    /// they in sandbox or live.
+    /// The numbers of addresses that this environment may give: an address is one on all chains, so
+    /// no two payments may share it, be they in sandbox or live.
     share: Share,
 }
 
@@ -91,7 +91,8 @@ impl Settings {
         Self::check(cx)?.map_err(Fault::from)
     }
 
-    /// The inner result is about what was entered, the outer about whether it has the form of a configuration at all.
+    /// The inner result is about what was entered, the outer about whether it has the form of a
+    /// configuration at all.
     pub fn check(cx: &Context) -> Result<Result<Self, Wrong>, Fault> {
         let environment = cx.environment();
         cx.config::<Entered>()

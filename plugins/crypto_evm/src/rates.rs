@@ -1,4 +1,5 @@
-//! What a coin costs: exact fractions along the operator's own table of rates. No float, and never less than was asked.
+//! What a coin costs: exact fractions along the operator's own table of rates. No float, and never
+//! less than was asked.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,8 +25,8 @@ struct Rate {
 struct Fraction(U256, U256);
 
 impl Rates {
-    /// `ETH/USD=3120.50, EUR/USD=1.0845`: one of the first is so many of the second. The two CFA francs have their fixed rate to
-    /// the euro.
+    /// `ETH/USD=3120.50, EUR/USD=1.0845`: one of the first is so many of the second. The two CFA
+    /// francs have their fixed rate to the euro.
     pub fn parse(text: &str) -> Result<Self, String> {
         let entries = text.split(',').map(str::trim);
         let rates: Result<Vec<_>, _> = entries

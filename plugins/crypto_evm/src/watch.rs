@@ -1,11 +1,14 @@
-//! What an attempt keeps, and what a look at the chain makes of it. Pure: the same look gives the same outcome.
+//! What an attempt keeps, and what a look at the chain makes of it. Pure: the same look gives the
+//! same outcome.
 //!
-//! Only a balance at a confirmed block is credited. So a reverted transaction, a token that merely says `Transfer`, and a payment
-//! that a reorganisation drops count for nothing, and money that a contract sends counts like any other.
+//! Only a balance at a confirmed block is credited. So a reverted transaction, a token that merely
+//! says `Transfer`, and a payment that a reorganisation drops count for nothing, and money that a
+//! contract sends counts like any other.
 //!
-//! The money rule here: "declined" is said only when nothing came, by a block that is confirmed *and* younger than the deadline,
-//! so that a node that lags or stands still declines nothing. Money that came and does not suffice is reported as what it is: the
-//! engine opens a case for the operator, and the attempt ends by a person's word or the rest of the money.
+//! The money rule here: "declined" is said only when nothing came, by a block that is confirmed
+//! *and* younger than the deadline, so that a node that lags or stands still declines nothing.
+//! Money that came and does not suffice is reported as what it is: the engine opens a case for the
+//! operator, and the attempt ends by a person's word or the rest of the money.
 
 use serde::{Deserialize, Serialize};
 use switchyard_gateway::{Amount, DeclineReason, Fault, Money, Outcome, PayerAction};
@@ -247,7 +250,8 @@ impl Kept {
         }
     }
 
-    /// What came beyond the one coin that paid for all, which is the one that was asked for if it did.
+    /// What came beyond the one coin that paid for all, which is the one that was asked for if it
+    /// did.
     fn surplus(&self, units: &[U256]) -> Option<String> {
         let enough = |at: &usize| units[*at] >= self.coins[*at].units;
         let asked_for = self.coins.iter().position(|coin| coin.symbol == self.coin);
@@ -342,7 +346,8 @@ impl Kept {
 }
 
 impl Look {
-    /// How long the newest block takes to be confirmed, if the chain goes on as fast as it did, and a little more.
+    /// How long the newest block takes to be confirmed, if the chain goes on as fast as it did, and
+    /// a little more.
     fn until_confirmed_s(&self) -> u32 {
         let took = self.latest.time.saturating_sub(self.confirmed.time);
         let more = took.saturating_mul(5) / 4;

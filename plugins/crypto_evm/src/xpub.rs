@@ -16,7 +16,8 @@ pub struct Receiving {
 }
 
 impl Receiving {
-    /// Reads an account's xpub (depth 3: its chain 0 is taken) or the receiving chain's own (depth 4).
+    /// Reads an account's xpub (depth 3: its chain 0 is taken) or the receiving chain's own (depth
+    /// 4).
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.starts_with("xprv") {
             return Err(

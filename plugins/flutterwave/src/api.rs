@@ -67,7 +67,8 @@ impl<'c> Api<'c> {
         Ok(Self { cx, config })
     }
 
-    /// Asks for a payment, a transfer or a refund. It is never sent twice: nothing here makes a second one the same as the first.
+    /// Asks for a payment, a transfer or a refund. It is never sent twice: nothing here makes a
+    /// second one the same as the first.
     pub async fn submit<T: DeserializeOwned>(
         &self,
         path: &str,

@@ -36,7 +36,8 @@ impl Charge {
         self.status == "failed"
     }
 
-    /// What it came to. Only `successful` and `failed` are final; a word that Flutterwave adds later is unknown.
+    /// What it came to. Only `successful` and `failed` are final; a word that Flutterwave adds
+    /// later is unknown.
     pub fn outcome(&self) -> Outcome {
         let outcome = match self.status.as_str() {
             "successful" => self.succeeded(),
@@ -67,7 +68,8 @@ impl Charge {
         }
     }
 
-    /// `amount` is what was paid for the merchant; `charged_amount` may have the payer's fee on top.
+    /// `amount` is what was paid for the merchant; `charged_amount` may have the payer's fee on
+    /// top.
     fn succeeded(&self) -> Outcome {
         match (&self.amount, &self.currency) {
             (Some(amount), Some(currency)) => Outcome::Succeeded {
@@ -132,7 +134,8 @@ impl Authorization {
         }
     }
 
-    /// The payer sends `transfer_amount`, which can have a fee on top of what the merchant asks for.
+    /// The payer sends `transfer_amount`, which can have a fee on top of what the merchant asks
+    /// for.
     fn transfer(self, asked: &Money) -> Option<PayerAction> {
         let note = self.transfer_note.unwrap_or_default();
         let name = note

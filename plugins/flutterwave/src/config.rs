@@ -14,8 +14,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Test and live share one address, and the key alone decides which money moves. So a key of the other environment is refused
-    /// before anything leaves.
+    /// Test and live share one address, and the key alone decides which money moves. So a key of
+    /// the other environment is refused before anything leaves.
     pub fn read(cx: &Context) -> Result<Self, Fault> {
         let config: Self = cx.config()?;
         match config.wrong_key(cx.environment()) {

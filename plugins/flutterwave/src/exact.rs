@@ -1,4 +1,5 @@
-//! Amounts in JSON without a binary fraction on the way: Flutterwave writes and reads them as numbers.
+//! Amounts in JSON without a binary fraction on the way: Flutterwave writes and reads them as
+//! numbers.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -1,15 +1,18 @@
-//! Flutterwave, version 3 of its API: cards on its hosted page, Nigerian bank transfers, USSD and QR codes, mobile money, and
-//! payouts to wallets.
+//! Flutterwave, version 3 of its API: cards on its hosted page, Nigerian bank transfers, USSD and
+//! QR codes, mobile money, and payouts to wallets.
 //!
 //! What it promises:
-//! - A payment is asked for once. Flutterwave makes a second one of a second request, so what was lost is asked about by our
-//!   reference and never sent again.
-//! - Failed means that Flutterwave said so. On its own page a failed card is not the end: the payer may try another until the
-//!   page's time is up. "Not found" means that the payer has not begun, as long as they still could.
-//! - Amounts go and come digit by digit. What was really paid is told, more or less than asked, for the engine to judge.
+//! - A payment is asked for once. Flutterwave makes a second one of a second request, so what was
+//!   lost is asked about by our reference and never sent again.
+//! - Failed means that Flutterwave said so. On its own page a failed card is not the end: the payer
+//!   may try another until the page's time is up. "Not found" means that the payer has not begun,
+//!   as long as they still could.
+//! - Amounts go and come digit by digit. What was really paid is told, more or less than asked, for
+//!   the engine to judge.
 //! - A callback is a hint to ask, whatever it carries.
 //!
-//! What it leaves out: cards through the merchant's own form, subscriptions, split payments, and Flutterwave's version 4.
+//! What it leaves out: cards through the merchant's own form, subscriptions, split payments, and
+//! Flutterwave's version 4.
 
 mod api;
 mod callback;
@@ -223,7 +226,8 @@ impl Gateway for Flutterwave {
 
 gateway!(Flutterwave);
 
-/// What is known of a payment by now. A failure, or nothing, is the end only when the payer can try no more.
+/// What is known of a payment by now. A failure, or nothing, is the end only when the payer can try
+/// no more.
 fn so_far(
     cx: &Context,
     method: &Method,
@@ -240,7 +244,8 @@ fn so_far(
         }
         Some(charge) => charge.outcome(),
         None => match kept {
-            // Also where the answer was lost: nobody has the link or the account, and it takes no money any more.
+            // Also where the answer was lost: nobody has the link or the account, and it takes no
+            // money any more.
             Some(kept) if is_over && !kept.is_made && (kept.is_shown || is_dated(way)) => {
                 let why = "The payer did not begin to pay in time.";
                 Outcome::declined(DeclineReason::Expired, why).with_provider_code("not_begun")

@@ -1,6 +1,6 @@
-//! The simulator and the gateway's requests against an implementation that is not ours: Flutterwave's own client for Node.js. It
-//! checks each request by its own schema before it sends it. Without it, the gateway and the simulator could share a
-//! misunderstanding.
+//! The simulator and the gateway's requests against an implementation that is not ours:
+//! Flutterwave's own client for Node.js. It checks each request by its own schema before it sends
+//! it. Without it, the gateway and the simulator could share a misunderstanding.
 //!
 //! `cargo xtask test doubles` installs the package and runs this; it is ignored otherwise.
 

@@ -16,7 +16,8 @@ use switchyard_testkit::{Driver, Mishap, NOW_SECONDS};
 use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
 
 const PAYS: &str = "0551234987";
-/// When the page and the account of a bank transfer take nothing any more, and the gateway knows it.
+/// When the page and the account of a bank transfer take nothing any more, and the gateway knows
+/// it.
 const PAGE_IS_OVER: &str = "2026-11-20T10:31:00.000000Z";
 const ACCOUNT_IS_OVER: &str = "2026-11-20T11:01:00.000000Z";
 

@@ -157,7 +157,8 @@ pub fn read<T: serde::de::DeserializeOwned>(response: &Response) -> Result<T, Fa
     response.json()
 }
 
-/// The documents disagree which of the two says what: both mean that the token, or what it may do, is wrong.
+/// The documents disagree which of the two says what: both mean that the token, or what it may do,
+/// is wrong.
 pub const fn is_refusal_at_the_door(status: u16) -> bool {
     matches!(status, 401 | 403)
 }

@@ -8,7 +8,8 @@ pub struct Config {
     pub api_token: String,
     #[serde(default)]
     base_url: String,
-    /// Where pawaPay sends its callbacks, when that is another address than the engine's own for this connection.
+    /// Where pawaPay sends its callbacks, when that is another address than the engine's own for
+    /// this connection.
     #[serde(default)]
     callback_url: String,
 }

@@ -7,11 +7,13 @@ use DeclineReason::{
     Misconfigured, NotPermitted, Other, PayerBusy, PayerDeclined, ProviderUnavailable,
 };
 
-/// May another gateway be tried at once? Only when pawaPay, and not the payer or recipient, was the reason.
+/// May another gateway be tried at once? Only when pawaPay, and not the payer or recipient, was the
+/// reason.
 const ELSEWHERE: bool = true;
 const NOWHERE: bool = false;
 
-/// Code, reason, retryable. A code that is not here means [`Other`]; the code itself is always kept beside the reason.
+/// Code, reason, retryable. A code that is not here means [`Other`]; the code itself is always kept
+/// beside the reason.
 #[rustfmt::skip]
 pub const FAILURES: &[(&str, DeclineReason, bool)] = &[
     // The payer or the recipient.

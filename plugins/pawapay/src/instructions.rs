@@ -1,6 +1,7 @@
 //! What the payer is to do on the phone, from pawaPay's active configuration.
 //!
-//! It is a courtesy: when it cannot be had or read, the payer is told to wait for the prompt, and nothing else changes.
+//! It is a courtesy: when it cannot be had or read, the payer is told to wait for the prompt, and
+//! nothing else changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -69,7 +70,8 @@ impl Instructions {
     }
 }
 
-/// `operationTypes` is an object by type, or a list of such objects, or a list of objects that name their type: all three occur.
+/// `operationTypes` is an object by type, or a list of such objects, or a list of objects that name
+/// their type: all three occur.
 fn deposit<'a>(answer: &'a Value, operator: &Operator) -> Option<&'a Value> {
     let listed = |value: &'a Value, list: &str, name: &str, wanted: &str| {
         let rows = value.get(list)?.as_array()?;

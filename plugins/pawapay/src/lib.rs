@@ -1,10 +1,13 @@
-//! pawaPay, version 2 of its API: mobile money of some thirty operators, in both directions, and refunds.
+//! pawaPay, version 2 of its API: mobile money of some thirty operators, in both directions, and
+//! refunds.
 //!
 //! What it promises:
 //! - Our reference is pawaPay's id, so the same attempt moves money once, however often it is sent.
-//! - Failed means that pawaPay said REJECTED or FAILED. A time-out, a 5xx, `UNKNOWN_ERROR` and a word that is not known mean
-//!   unknown, and "not found" means what the manifest says: nothing before 15 minutes.
-//! - A callback counts only with pawaPay's own signature over our own address; without, it is a hint to ask.
+//! - Failed means that pawaPay said REJECTED or FAILED. A time-out, a 5xx, `UNKNOWN_ERROR` and a
+//!   word that is not known mean unknown, and "not found" means what the manifest says: nothing
+//!   before 15 minutes.
+//! - A callback counts only with pawaPay's own signature over our own address; without, it is a
+//!   hint to ask.
 //!
 //! What it leaves out: remittances, bulk payouts and the hosted payment page.
 
@@ -216,7 +219,8 @@ async fn duplicate(api: &Api<'_>, kind: Kind, reference: &str) -> Result<Outcome
     })
 }
 
-/// The deposit is accepted: from here nothing that goes wrong changes that, it only leaves the payer with fewer words.
+/// The deposit is accepted: from here nothing that goes wrong changes that, it only leaves the
+/// payer with fewer words.
 async fn next_step(
     api: &Api<'_>,
     operator: &Operator,
@@ -295,7 +299,8 @@ fn no_number() -> Outcome {
         .about_field("msisdn")
 }
 
-/// How long the payer's code is taken, and when an attempt without one is over. A call ends within a minute, so the two cannot meet.
+/// How long the payer's code is taken, and when an attempt without one is over. A call ends within
+/// a minute, so the two cannot meet.
 const CODE_IS_TAKEN_S: i64 = 15 * 60;
 const CODE_EXPIRES_S: i64 = 20 * 60;
 /// The operator's page is there within a second or two.

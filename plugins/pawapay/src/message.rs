@@ -1,6 +1,7 @@
 //! What the payer reads on the phone: 4 to 22 letters, digits and spaces.
 
-/// The description as pawaPay takes it. Accents fall, all else becomes a space, and what is too long ends at a word.
+/// The description as pawaPay takes it. Accents fall, all else becomes a space, and what is too
+/// long ends at a word.
 pub fn customer_message(description: &str) -> String {
     let plain: String = description.chars().map(plain).collect();
     let mut message = String::new();

@@ -1,4 +1,5 @@
-//! The gateway against pawaPay's simulator, over real HTTP: every published test number, and every trap.
+//! The gateway against pawaPay's simulator, over real HTTP: every published test number, and every
+//! trap.
 
 mod simulator;
 

@@ -1,5 +1,6 @@
-//! The C surface, driven as an engine drives it: by pointers. `cargo xtask test memory` runs this under AddressSanitizer, and under Miri
-//! where it is installed: they see a byte that is read after it was lent, a call that is used after its end, and one that is freed twice.
+//! The C surface, driven as an engine drives it: by pointers. `cargo xtask test memory` runs this
+//! under AddressSanitizer, and under Miri where it is installed: they see a byte that is read after
+//! it was lent, a call that is used after its end, and one that is freed twice.
 
 use std::ffi::c_void;
 use std::time::Duration;
@@ -76,7 +77,8 @@ impl Host {
     fn resume(&mut self, message: &[u8]) -> i32 {
         self.said.clear();
         let lent = message.to_vec();
-        // SAFETY: `call` came from `c_begin` and was not ended; the rest is valid until `c_resume` returns.
+        // SAFETY: `call` came from `c_begin` and was not ended; the rest is valid until `c_resume`
+        // returns.
         unsafe { c_resume(self.call, Bytes::lend(&lent), sink(&mut self.said)) }
     }
 

@@ -46,7 +46,8 @@ impl<'c> Api<'c> {
         }
     }
 
-    /// Sends a form. Stripe does what stands under one idempotency key once, and answers the same again.
+    /// Sends a form. Stripe does what stands under one idempotency key once, and answers the same
+    /// again.
     pub async fn submit(
         &self,
         path: &str,
@@ -67,8 +68,8 @@ impl<'c> Api<'c> {
         if response.is_success() {
             return Ok(Submitted::Taken(response));
         }
-        // With these Stripe promises that nothing was made. All else (409: the first of two is still on its way; 429; 5xx) leaves
-        // it open, and so does a page of a machine in between.
+        // With these Stripe promises that nothing was made. All else (409: the first of two is
+        // still on its way; 429; 5xx) leaves it open, and so does a page of a machine in between.
         let error = match (status, error(&response)) {
             (400..=404, Some(error)) => error,
             (401 | 403, None) => return Err(refused(&response)),
@@ -140,7 +141,8 @@ fn refused(response: &Response) -> Fault {
     ))
 }
 
-/// Stripe shows the last characters of a key that it refuses: its message is not repeated, its code is.
+/// Stripe shows the last characters of a key that it refuses: its message is not repeated, its code
+/// is.
 pub fn said(response: &Response) -> String {
     error(response).map_or_else(
         || "no reason was given".to_owned(),

@@ -1,13 +1,17 @@
 //! Stripe Checkout: cards on Stripe's own page, and refunds.
 //!
 //! What it promises:
-//! - Our reference is the idempotency key and stands in the session: one attempt has one session, and a session is paid once.
-//! - Only the end of a session is an end: a card that is refused on Stripe's page leaves the payer free to take another.
-//! - Failed means that Stripe refused the request, that the session expired, or that a delayed payment failed. A time-out, a 409, a
-//!   5xx and a word that is not known mean unknown. The page's address comes with the answer alone, so nobody can pay what was lost.
+//! - Our reference is the idempotency key and stands in the session: one attempt has one session,
+//!   and a session is paid once.
+//! - Only the end of a session is an end: a card that is refused on Stripe's page leaves the payer
+//!   free to take another.
+//! - Failed means that Stripe refused the request, that the session expired, or that a delayed
+//!   payment failed. A time-out, a 409, a 5xx and a word that is not known mean unknown. The page's
+//!   address comes with the answer alone, so nobody can pay what was lost.
 //! - A callback counts only with Stripe's signature, made within five minutes.
 //!
-//! What it leaves out: payouts (Stripe pays nobody but its own accounts), saved cards, subscriptions, and methods that are no cards.
+//! What it leaves out: payouts (Stripe pays nobody but its own accounts), saved cards,
+//! subscriptions, and methods that are no cards.
 
 mod api;
 mod callback;
@@ -38,7 +42,8 @@ pub struct Stripe;
 /// What an attempt keeps.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Kept {
-    /// When the request first left, by the engine's clock: where to look for it, and the same request again is the same.
+    /// When the request first left, by the engine's clock: where to look for it, and the same
+    /// request again is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,7 +195,8 @@ impl Gateway for Stripe {
 
 gateway!(Stripe);
 
-/// What Stripe is asked for. The same attempt asks for the same, word for word: Stripe refuses another request under its key.
+/// What Stripe is asked for. The same attempt asks for the same, word for word: Stripe refuses
+/// another request under its key.
 fn form(
     ask: &Collect,
     card: &Card,

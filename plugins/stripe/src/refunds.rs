@@ -11,7 +11,8 @@ use crate::failures::StripeError;
 use crate::sessions::{self, REFERENCE};
 use crate::{Kept, keep};
 
-/// What a refund keeps: it may be asked for again long after Stripe has forgotten the idempotency key.
+/// What a refund keeps: it may be asked for again long after Stripe has forgotten the idempotency
+/// key.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct KeptRefund {
     payment_intent: String,

@@ -12,7 +12,8 @@ use crate::api::{Api, Page};
 use crate::cards;
 use crate::failures::{self, StripeError};
 
-/// Ours in the metadata of sessions, payments and refunds. What does not have it is none of ours: an account has other uses.
+/// Ours in the metadata of sessions, payments and refunds. What does not have it is none of ours:
+/// an account has other uses.
 pub const REFERENCE: &str = "switchyard_reference";
 pub const TRANSACTION: &str = "switchyard_transaction";
 
@@ -77,8 +78,8 @@ impl Session {
         }
     }
 
-    /// What it came to. A refused card leaves the session open, because the payer may take another: only the end of the session
-    /// is an end. A word that Stripe adds later is unknown.
+    /// What it came to. A refused card leaves the session open, because the payer may take another:
+    /// only the end of the session is an end. A word that Stripe adds later is unknown.
     pub fn outcome(&self) -> Outcome {
         let outcome = match (self.status.as_deref(), self.payment_status.as_str()) {
             (_, "paid") => self.paid(),
@@ -204,8 +205,9 @@ pub async fn show(api: &Api<'_>, id: &str) -> Result<Session, Fault> {
     }
 }
 
-/// By our reference, which Stripe cannot search for: all sessions from about the time of the request are looked through, the
-/// newest first. `since` is when the request left; without it, everything that can still be paid is looked through.
+/// By our reference, which Stripe cannot search for: all sessions from about the time of the
+/// request are looked through, the newest first. `since` is when the request left; without it,
+/// everything that can still be paid is looked through.
 pub async fn find(
     api: &Api<'_>,
     reference: &str,

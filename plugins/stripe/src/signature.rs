@@ -1,5 +1,6 @@
-//! Stripe's signature of its callbacks: `Stripe-Signature: t=…,v1=…[,v1=…]`, each v1 an HMAC-SHA256 of `{t}.{body}` under a signing
-//! secret of the endpoint, in hexadecimal. While a secret is being replaced there is one for the old and one for the new.
+//! Stripe's signature of its callbacks: `Stripe-Signature: t=…,v1=…[,v1=…]`, each v1 an HMAC-SHA256
+//! of `{t}.{body}` under a signing secret of the endpoint, in hexadecimal. While a secret is being
+//! replaced there is one for the old and one for the new.
 
 use ring::hmac;
 

@@ -1,4 +1,5 @@
-//! The table of cards against the manifest and the engine's catalogue, and amounts in Stripe's notation.
+//! The table of cards against the manifest and the engine's catalogue, and amounts in Stripe's
+//! notation.
 
 use std::collections::BTreeSet;
 

@@ -33,7 +33,8 @@ pub enum Mishap {
 pub struct Mishaps(Arc<Mutex<Vec<(String, String, Mishap)>>>);
 
 impl Mishaps {
-    /// The next request of this method whose path begins so meets with this. Mishaps of one kind of request happen in order.
+    /// The next request of this method whose path begins so meets with this. Mishaps of one kind of
+    /// request happen in order.
     pub fn next(&self, method: &str, path: &str, mishap: Mishap) {
         let mut coming = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         coming.push((method.to_owned(), path.to_owned(), mishap));

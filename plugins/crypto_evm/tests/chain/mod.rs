@@ -1,4 +1,5 @@
-//! A real chain on this machine: anvil, one for each test, with contracts of our own and the accounts that it pays from.
+//! A real chain on this machine: anvil, one for each test, with contracts of our own and the
+//! accounts that it pays from.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

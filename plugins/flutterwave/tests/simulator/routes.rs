@@ -188,7 +188,8 @@ async fn banks(Path(country): Path<String>, headers: HeaderMap) -> Response {
 }
 
 impl State {
-    /// What is left to the payer becomes an offer, what the network starts by itself is there at once.
+    /// What is left to the payer becomes an offer, what the network starts by itself is there at
+    /// once.
     fn take_charge(&mut self, kind: &str, request: &Value, amount: &str) -> Value {
         let mut paper = paper(request, amount, &kind.replace('_', ""));
         self.taken.push((Kind::Charge, paper.reference.clone()));

@@ -90,7 +90,8 @@ impl<'a, 'c> PublicKeys<'a, 'c> {
         Self(api)
     }
 
-    /// The key of this id. One that is not known may be new: the list is fetched again, though not for every forger.
+    /// The key of this id. One that is not known may be new: the list is fetched again, though not
+    /// for every forger.
     pub async fn find(&self, id: &str) -> Result<PublicKey, Untrusted> {
         let now = self.0.cx.now().unix_seconds();
         let kept = self.0.cx.cached(CACHE_KEY).await;

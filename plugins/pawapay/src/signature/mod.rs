@@ -1,8 +1,8 @@
 //! HTTP message signatures (RFC 9421) with content digests (RFC 9530), as pawaPay uses them.
 //!
-//! What it promises: a message passes only when the signature covers the method, our own host and path, and the digest of the very
-//! body that came, and is fresh. Signatures of ECDSA come from pawaPay in ASN.1 DER, where the RFC has two bare numbers: both are
-//! taken.
+//! What it promises: a message passes only when the signature covers the method, our own host and
+//! path, and the digest of the very body that came, and is fresh. Signatures of ECDSA come from
+//! pawaPay in ASN.1 DER, where the RFC has two bare numbers: both are taken.
 
 mod keys;
 mod parse;

@@ -97,7 +97,8 @@ async fn public_keys(Shares(shared): Shares<Shared>, headers: HeaderMap) -> Resp
     }
     let mut state = lock(&shared);
     state.key_requests += 1;
-    // A key that was replaced stays listed, and stands first: who takes the first one takes the wrong one.
+    // A key that was replaced stays listed, and stands first: who takes the first one takes the
+    // wrong one.
     let mut keys = vec![json!({ "id": "HTTP_EC_P256_KEY:0", "key": REPLACED_KEY })];
     keys.extend(state.signers.iter().map(super::Signer::public));
     Json(Value::Array(keys)).into_response()
