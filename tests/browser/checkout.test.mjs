@@ -88,7 +88,8 @@ test('a waiting page hears of news, by events or by asking', async (t) => {
   await shownAgain;
   await eventually('the event was heard', () => told);
 
-  // No events get through any more: the page asks for the status instead, and hears of news by that.
+  // No events get through any more: the page asks for the status instead, and hears of news by
+  // that.
   await page.route('**/status**', (route) => route.fulfill({ json: { stand: 'something-else' } }));
   await page.waitForRequest(/\/status/, { timeout: 30_000 });
   await page.waitForResponse((answer) => /\/wait/.test(answer.url()), { timeout: 30_000 });

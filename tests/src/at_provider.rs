@@ -1,4 +1,5 @@
-//! An engine on a clock that the test turns, with one connection: to a provider's simulator, through the library that ships.
+//! An engine on a clock that the test turns, with one connection: to a provider's simulator,
+//! through the library that ships.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -3,7 +3,8 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 
-/// What an error of [`Client`] is when the request was not answered: it tells whether there was a connection.
+/// What an error of [`Client`] is when the request was not answered: it tells whether there was a
+/// connection.
 pub use reqwest::Error as HttpError;
 
 /// One server, and one key or none.

@@ -1,4 +1,5 @@
-//! A merchant before the API, without a network between them: a whole engine in memory with the test gateway, and its router.
+//! A merchant before the API, without a network between them: a whole engine in memory with the
+//! test gateway, and its router.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};

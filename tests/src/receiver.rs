@@ -1,4 +1,5 @@
-//! A merchant's webhook endpoint: it records what comes, and is down, slow or wrong when a test says so.
+//! A merchant's webhook endpoint: it records what comes, and is down, slow or wrong when a test
+//! says so.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};

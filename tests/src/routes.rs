@@ -21,7 +21,8 @@ impl Routes {
     /// Every route of the program.
     ///
     /// # Errors
-    /// When the source cannot be read, or has a route that is not written in a way that this understands.
+    /// When the source cannot be read, or has a route that is not written in a way that this
+    /// understands.
     pub fn of_the_program() -> anyhow::Result<Self> {
         let mut routes = Self::default();
         let mut folders = vec![root().join("api/src")];

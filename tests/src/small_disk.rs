@@ -1,6 +1,7 @@
 //! A small file system in memory, for what happens when a disk is full.
 //!
-//! Mounting one takes root, or a user namespace in which whoever has made it is root: there the whole test runs a second time.
+//! Mounting one takes root, or a user namespace in which whoever has made it is root: there the
+//! whole test runs a second time.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,7 +16,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one for a test, whose whole name is asked for. Nothing when [`may_mount`] says no: then the test is over.
+    /// Mounts one for a test, whose whole name is asked for. Nothing when [`may_mount`] says no:
+    /// then the test is over.
     pub fn mount(mebibytes: u32, test: &str) -> Option<Self> {
         may_mount(test).then(|| {
             let directory = tempfile::tempdir().expect("a directory");
@@ -60,11 +62,13 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Whether this process may mount. If not, the test has nothing left to do: either it was run in another process that may, and passed,
-/// or the machine permits that to nobody but root, and `cargo xtask test` tells so at its end.
+/// Whether this process may mount. If not, the test has nothing left to do: either it was run in
+/// another process that may, and passed, or the machine permits that to nobody but root, and
+/// `cargo xtask test` tells so at its end.
 ///
 /// # Panics
-/// When the test failed there; and where nobody would hear that nothing was looked at, which is as root and outside of `cargo xtask test`.
+/// When the test failed there; and where nobody would hear that nothing was looked at, which is as
+/// root and outside of `cargo xtask test`.
 pub fn may_mount(test: &str) -> bool {
     if Right::Mount.is_ours().expect("/proc tells") {
         return true;

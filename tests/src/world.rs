@@ -1,5 +1,5 @@
-//! The machine around one server, which a test changes while it runs: its clock, its resolver, its disk, its
-//! sleep.
+//! The machine around one server, which a test changes while it runs: its clock, its resolver, its
+//! disk, its sleep.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -60,7 +60,8 @@ impl World {
         self.write(16, i64::try_from(by.as_micros())?)
     }
 
-    /// The machine was suspended for so long, a moment ago: whatever was to happen in that time is due.
+    /// The machine was suspended for so long, a moment ago: whatever was to happen in that time is
+    /// due.
     pub fn sleep(&self, by: Duration) -> anyhow::Result<()> {
         let by = i64::try_from(by.as_micros())?;
         let slept = self.slept.fetch_add(by, Ordering::SeqCst) + by;

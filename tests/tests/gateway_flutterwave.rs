@@ -1,4 +1,5 @@
-//! Flutterwave's library in the whole engine, against Flutterwave's simulator: what a merchant sees, and what the provider's books say.
+//! Flutterwave's library in the whole engine, against Flutterwave's simulator: what a merchant
+//! sees, and what the provider's books say.
 
 #[path = "../../plugins/flutterwave/tests/simulator/mod.rs"]
 mod simulator;
@@ -147,7 +148,8 @@ impl Bench {
         Ok((paying, success))
     }
 
-    /// One charge was made and one movement booked, and the payment is a success of one attempt that no person has to look at.
+    /// One charge was made and one movement booked, and the payment is a success of one attempt
+    /// that no person has to look at.
     async fn is_paid_once(&self, paying: &Paying) -> anyhow::Result<()> {
         let found = self.merchant.engine.transaction(paying.id).await?;
         let found = found.expect("it is stored");
@@ -360,7 +362,8 @@ async fn the_same_callback_many_times_counts_once_and_after_the_end_not_at_all()
     bench.is_paid_once(&paying).await
 }
 
-/// They prove nothing, since whoever saw one callback knows the secret hash for good: so they neither change an end nor call a person.
+/// They prove nothing, since whoever saw one callback knows the secret hash for good: so they
+/// neither change an end nor call a person.
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_or_failed_that_comes_after_the_success_changes_nothing() -> anyhow::Result<()> {
     let bench = Bench::start().await?;

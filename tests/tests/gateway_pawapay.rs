@@ -1,4 +1,5 @@
-//! pawaPay's library in the whole engine, against pawaPay's simulator: what a merchant sees, and what the provider's books say.
+//! pawaPay's library in the whole engine, against pawaPay's simulator: what a merchant sees, and
+//! what the provider's books say.
 
 #[path = "../../plugins/pawapay/tests/simulator/mod.rs"]
 mod simulator;

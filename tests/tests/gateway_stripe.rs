@@ -1,4 +1,5 @@
-//! Stripe's library in the whole engine, against Stripe's simulator: what a merchant sees, and what the provider's books say.
+//! Stripe's library in the whole engine, against Stripe's simulator: what a merchant sees, and what
+//! the provider's books say.
 
 #[path = "../../plugins/stripe/tests/simulator/mod.rs"]
 mod simulator;

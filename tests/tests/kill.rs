@@ -10,7 +10,8 @@ use switchyard_tests::{Client, FAILS, PAYS, Receiver, Server, Setup, eventually}
 
 const ROUNDS: usize = 50;
 const CLIENTS: usize = 6;
-/// More than the longest wait between two questions about an outcome that is not known, as long as it is young.
+/// More than the longest wait between two questions about an outcome that is not known, as long as
+/// it is young.
 const SETTLED_WITHIN: Duration = Duration::from_secs(90);
 const DELIVERED_WITHIN: Duration = Duration::from_secs(120);
 const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
@@ -118,8 +119,9 @@ fn paid_out() -> Made {
     ("/v1/payouts/initialize", payout("Salary", PAYS), promise)
 }
 
-/// The two forms of the page, as a browser without script sends them: true when they lead to the result. Sent again they do no harm, and
-/// where the page no longer asks they lead to where the payment stands.
+/// The two forms of the page, as a browser without script sends them: true when they lead to the
+/// result. Sent again they do no harm, and where the page no longer asks they lead to where the
+/// payment stands.
 async fn pays(payer: &Client, id: &str, number: &str) -> anyhow::Result<bool> {
     let details = [
         ("country", "US"),
@@ -203,8 +205,9 @@ async fn fifty_kills_under_load_lose_nothing() -> anyhow::Result<()> {
     no_webhook_is_lost(&receiver, made).await
 }
 
-/// Payments that nobody pays wait; all else ends as its number says, by one attempt. A payer to whom the page shows the choice again, since
-/// the kill came before their answer was kept, answers again.
+/// Payments that nobody pays wait; all else ends as its number says, by one attempt. A payer to
+/// whom the page shows the choice again, since the kill came before their answer was kept, answers
+/// again.
 async fn everything_is_found_and_ends_as_it_must(
     server: &Server,
     made: &BTreeMap<String, Promise>,

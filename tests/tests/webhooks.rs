@@ -48,7 +48,8 @@ async fn until_acknowledged(
     .await
 }
 
-/// `success` comes after `initiated` was acknowledged, or when three seconds have passed since its first attempt (decisions 6).
+/// `success` comes after `initiated` was acknowledged, or when three seconds have passed since its
+/// first attempt (decisions 6).
 fn assert_in_order(received: &[Delivery], began: Instant) {
     let first = |event: &str, acknowledged: bool| {
         let is_it = |delivery: &&Delivery| {

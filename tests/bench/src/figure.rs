@@ -1,4 +1,5 @@
-//! What is measured: a number with its unit, the limit of the same run beside it, and the bar that it has to clear.
+//! What is measured: a number with its unit, the limit of the same run beside it, and the bar that
+//! it has to clear.
 
 use std::fs::File;
 use std::io::Write as _;

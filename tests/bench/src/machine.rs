@@ -1,4 +1,5 @@
-//! The machine that the figures are of, as far as it matters to them. Nothing that names it or its owner.
+//! The machine that the figures are of, as far as it matters to them. Nothing that names it or its
+//! owner.
 
 use std::process::Command;
 
@@ -13,10 +14,12 @@ pub fn described() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Seconds for which processors have worked for this process so far, in steps of a hundredth; 0 when the kernel does not say.
+/// Seconds for which processors have worked for this process so far, in steps of a hundredth; 0
+/// when the kernel does not say.
 pub fn worked() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field is the program's name in brackets, which may have anything in it. User and system time are the 14th and 15th.
+    // The second field is the program's name in brackets, which may have anything in it. User and
+    // system time are the 14th and 15th.
     let behind_name = stat
         .rsplit_once(") ")
         .map_or("", |(_, behind_name)| behind_name);
@@ -63,7 +66,8 @@ fn disk() -> String {
     let Ok(program) = std::env::current_exe() else {
         return unknown();
     };
-    // "36 35 98:0 /root /mount rw,relatime - ext4 /dev/vda rw": the longest mount point that we lie under.
+    // "36 35 98:0 /root /mount rw,relatime - ext4 /dev/vda rw": the longest mount point that we lie
+    // under.
     let fields = mounts
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>());

@@ -1,6 +1,8 @@
-//! `cargo xtask bench`: speed and size, each printed beside a limit that was measured in the same run.
+//! `cargo xtask bench`: speed and size, each printed beside a limit that was measured in the same
+//! run.
 //!
-//! Machines are noisy; ratios of two things measured in turns on the same machine are less so. Nothing here fails because of a figure.
+//! Machines are noisy; ratios of two things measured in turns on the same machine are less so.
+//! Nothing here fails because of a figure.
 
 mod bare;
 mod figure;
@@ -31,7 +33,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 struct Arguments {
     /// What to measure; everything without it
     part: Vec<Part>,
-    /// So little that it takes seconds and its figures mean nothing: to see that every part still runs
+    /// So little that it takes seconds and its figures mean nothing: to see that every part still
+    /// runs
     #[arg(long)]
     tiny: bool,
     /// Write the figures to this file, as a page of the documentation

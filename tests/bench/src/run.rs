@@ -1,5 +1,5 @@
-//! Runs the parts, each in a process of its own, and reports what they came to. A part that fails or hangs does not keep the others from
-//! being measured.
+//! Runs the parts, each in a process of its own, and reports what they came to. A part that fails
+//! or hangs does not keep the others from being measured.
 
 use std::fs::File;
 use std::path::Path;

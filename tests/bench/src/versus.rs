@@ -1,4 +1,5 @@
-//! Ours and a limit, in turns: what disturbs the machine disturbs both, and the median of the rounds hears little of it.
+//! Ours and a limit, in turns: what disturbs the machine disturbs both, and the median of the
+//! rounds hears little of it.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What a merchant's server sends: bodies and queries, read and checked before anything is looked up.
+//! What a merchant's server sends: bodies and queries, read and checked before anything is looked
+//! up.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
-//! Habits that show only over several calls: what is kept between them, and what is done when one is cancelled.
+//! Habits that show only over several calls: what is kept between them, and what is done when one
+//! is cancelled.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

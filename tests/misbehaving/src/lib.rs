@@ -1,4 +1,5 @@
-//! A gateway that does on request what no gateway should: the test of the host. A collection's description says what to do.
+//! A gateway that does on request what no gateway should: the test of the host. A collection's
+//! description says what to do.
 
 mod habits;
 mod harm;

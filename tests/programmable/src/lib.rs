@@ -1,12 +1,13 @@
-//! A gateway whose provider does what the transaction says: the description has one word for each connection.
+//! A gateway whose provider does what the transaction says: the description has one word for each
+//! connection.
 //!
 //! | word | what happens |
 //! |---|---|
 //! | `refused` | nobody listens where it connects to |
 //! | any other | the provider is sent the word, and does it |
 //!
-//! Its callbacks name a reference and say that it is paid. Those with the right signature in `x-signature` are believed, those with none
-//! are hints, and a wrong one is refused.
+//! Its callbacks name a reference and say that it is paid. Those with the right signature in
+//! `x-signature` are believed, those with none are hints, and a wrong one is refused.
 
 use std::time::Duration;
 

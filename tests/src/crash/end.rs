@@ -1,4 +1,5 @@
-//! What a history has come to, without what may differ: ids, times, and how often what comes at least once has come.
+//! What a history has come to, without what may differ: ids, times, and how often what comes at
+//! least once has come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;

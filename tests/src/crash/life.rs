@@ -134,7 +134,8 @@ impl<'o> Life<'o> {
         Ok(told)
     }
 
-    /// Orders a payment. `name`: the client's own; given again it is the same order. `words`: what the provider does at each connection.
+    /// Orders a payment. `name`: the client's own; given again it is the same order. `words`: what
+    /// the provider does at each connection.
     pub async fn payment(&self, name: &str, words: &str) -> anyhow::Result<String> {
         self.order(name, "/v1/payments/initialize", payment(words))
             .await

@@ -1,7 +1,9 @@
-//! A crash at every step of a flow: the process dies before and after each flush of its store, and when each of its requests arrives
-//! outside; it is started again; and in the end everything is as if it had never died.
+//! A crash at every step of a flow: the process dies before and after each flush of its store, and
+//! when each of its requests arrives outside; it is started again; and in the end everything is as
+//! if it had never died.
 //!
-//! A flow is what clients do. They do it again after the restart, with the same keys, as clients do who got no answer:
+//! A flow is what clients do. They do it again after the restart, with the same keys, as clients do
+//! who got no answer:
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {
@@ -87,8 +89,8 @@ pub async fn every_step(
     Ok(tried)
 }
 
-/// One history to its end, and whether the process died at that point at all: when it did not, the flow has fewer steps. `wanted`: what
-/// the end has to be.
+/// One history to its end, and whether the process died at that point at all: when it did not, the
+/// flow has fewer steps. `wanted`: what the end has to be.
 async fn history(
     outside: &Outside,
     flow: &impl AsyncFn(&Life<'_>) -> anyhow::Result<()>,

@@ -1,4 +1,5 @@
-//! What outlives the process: the disk, the clock, the provider, the merchant's inbox, and the wires to them.
+//! What outlives the process: the disk, the clock, the provider, the merchant's inbox, and the
+//! wires to them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +25,8 @@ use crate::gateways::programmable_gateway;
 use crate::provider::{NOWHERE, Provider};
 use crate::sweep::inbox::{Inbox, SECRET};
 
-/// The process dies when a request arrives outside, counted from 1 over the provider and the inbox together.
+/// The process dies when a request arrives outside, counted from 1 over the provider and the inbox
+/// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// And nobody does what it asks.
@@ -166,6 +168,6 @@ impl Wires {
     }
 }
 
-/// How old the connections are when a history begins: what a provider does not know proves nothing of a request that went out under
-/// credentials that are as new as it.
+/// How old the connections are when a history begins: what a provider does not know proves nothing
+/// of a request that went out under credentials that are as new as it.
 const OLD_ENOUGH: Duration = Duration::from_secs(3_600);

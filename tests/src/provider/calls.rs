@@ -1,7 +1,7 @@
 //! What the provider sends by itself: the news that a charge is paid which it had taken as pending.
 //!
-//! It sends until it is acknowledged. Which charge is called about how soon, twice, or before its own request is answered follows from
-//! the how-manieth it is, without chance.
+//! It sends until it is acknowledged. Which charge is called about how soon, twice, or before its
+//! own request is answered follows from the how-manieth it is, without chance.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -88,7 +88,8 @@ pub(super) async fn follow_up(desk: &Shared, charge: Charge) {
 
 /// How a callback is sent.
 struct Manner {
-    /// The money moves so long after the request. At once: the callback comes before the answer to the request.
+    /// The money moves so long after the request. At once: the callback comes before the answer to
+    /// the request.
     after: Duration,
     /// It is sent twice, at the same time.
     is_twice: bool,

@@ -1,4 +1,5 @@
-//! A provider with books, which does what the request says: the other end of the programmable gateway.
+//! A provider with books, which does what the request says: the other end of the programmable
+//! gateway.
 //!
 //! | word | what it does |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | `silent`, `silent_done` | takes the request and never answers |
 //! | `held` | moves the money, and says so once [`Provider::let_go`] was called |
 //! | `waits` | takes it, and moves the money when [`Provider::pay`] is called |
-//! | `signed`, `hint` | takes it, moves the money a little later, and then sends a callback, signed or not, until that is acknowledged, |
-//! | | once [`Provider::call_back`] has told where to |
+//! | `signed`, `hint` | takes it, moves the money a little later, then repeats a callback to the |
+//! | | address of [`Provider::call_back`] until that acknowledges it |
 
 mod calls;
 mod lists;
@@ -133,7 +134,8 @@ impl Provider {
         *lock(&self.desk) = Desk::default();
     }
 
-    /// From now on whatever comes through this connection is done and not answered, be it a charge or a question.
+    /// From now on whatever comes through this connection is done and not answered, be it a charge
+    /// or a question.
     pub fn hang(&self, slot: Option<u64>) {
         lock(&self.desk).hangs = slot;
     }
@@ -166,7 +168,8 @@ impl Provider {
         }
     }
 
-    /// From now on it calls back: to these connections of this server, by slot, those that are signed with this key.
+    /// From now on it calls back: to these connections of this server, by slot, those that are
+    /// signed with this key.
     pub fn call_back(&self, server: Client, connections: Vec<String>, key: &'static str) {
         lock(&self.desk).callee = Some(Callee {
             server,

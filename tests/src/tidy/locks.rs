@@ -1,5 +1,6 @@
-//! The fuzz targets are a workspace of their own, with a lock file of their own, which nothing builds from day to day. It has to name
-//! the versions that the release has, or the fuzzer tries another program than the one that serves.
+//! The fuzz targets are a workspace of their own, with a lock file of their own, which nothing
+//! builds from day to day. It has to name the versions that the release has, or the fuzzer tries
+//! another program than the one that serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +15,8 @@ struct Locked<'a> {
     needs: BTreeSet<&'a str>,
 }
 
-/// What of the lock file `apart` is not as the one of the workspace and the crates' own manifests want it, one sentence each. What only
-/// the fuzzer needs may be in there besides.
+/// What of the lock file `apart` is not as the one of the workspace and the crates' own manifests
+/// want it, one sentence each. What only the fuzzer needs may be in there besides.
 pub fn drift(apart: &str, workspace: &str, manifests: &[&Source]) -> Vec<String> {
     let (apart, workspace) = (packages(apart), packages(workspace));
     let mut found = Vec::new();

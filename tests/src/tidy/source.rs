@@ -1,4 +1,5 @@
-//! A file as the rules see it: with a Rust file's comments and strings told apart from its code, line by line.
+//! A file as the rules see it: with a Rust file's comments and strings told apart from its code,
+//! line by line.
 
 /// A file of the repository.
 pub struct Source {
@@ -181,7 +182,8 @@ fn raw_string(rest: &[char]) -> (usize, Option<Inside>) {
     }
 }
 
-/// `br"…"` starts a raw string, `for"…"` cannot occur: only the byte and C prefixes may stand before the `r`.
+/// `br"…"` starts a raw string, `for"…"` cannot occur: only the byte and C prefixes may stand
+/// before the `r`.
 fn follows_a_word(chars: &[char], at: usize) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     match at.checked_sub(1).map(|before| chars[before]) {

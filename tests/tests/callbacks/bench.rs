@@ -1,4 +1,5 @@
-//! An engine on a clock that the test turns, with one connection to the test gateway whose callbacks are signed.
+//! An engine on a clock that the test turns, with one connection to the test gateway whose
+//! callbacks are signed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,8 +82,8 @@ impl Bench {
         })
     }
 
-    /// The next engine on the same store, started when it is `at` by the clock. The clock of this one stands still, so it does nothing
-    /// any more.
+    /// The next engine on the same store, started when it is `at` by the clock. The clock of this
+    /// one stands still, so it does nothing any more.
     pub async fn restarted(&self, at: Timestamp) -> anyhow::Result<Self> {
         let before = &self.merchant.bench;
         let merchant = Merchant::with(|wanted| {

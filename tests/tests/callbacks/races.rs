@@ -221,8 +221,8 @@ async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_
     Ok(())
 }
 
-/// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens cases,
-/// and about a succeeded attempt one with the amount of the second charge.
+/// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens
+/// cases, and about a succeeded attempt one with the amount of the second charge.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_case()
 -> anyhow::Result<()> {

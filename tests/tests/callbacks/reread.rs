@@ -1,4 +1,5 @@
-//! What a version of a gateway stumbled over at every try is read once more by each version that comes after it.
+//! What a version of a gateway stumbled over at every try is read once more by each version that
+//! comes after it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +21,8 @@ use crate::bench::{Bench, KEY, SOON};
 
 const ADA: By<'_> = By::new("ada");
 
-/// A provider that the gateway has to ask about a callback, and at which it stumbles until the provider is well.
+/// A provider that the gateway has to ask about a callback, and at which it stumbles until the
+/// provider is well.
 #[derive(Clone, Default)]
 pub struct Provider {
     asked: Arc<AtomicUsize>,

@@ -53,7 +53,8 @@ pub async fn ask(router: &Router, token: &str, method: &str, path: &str, body: V
     body["data"].clone()
 }
 
-/// Five payments that failed at the first connection by its provider's fault, and went through the second.
+/// Five payments that failed at the first connection by its provider's fault, and went through the
+/// second.
 struct Scene {
     operator: Operator,
     app: AppId,

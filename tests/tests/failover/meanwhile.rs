@@ -1,4 +1,5 @@
-//! What changed between the plan and the fail-over: the next connection is looked at once more before anything is submitted there.
+//! What changed between the plan and the fail-over: the next connection is looked at once more
+//! before anything is submitted there.
 
 use serde_json::json;
 use switchyard_engine::access::{AppChange, ConnectionChange};
@@ -36,7 +37,8 @@ async fn stepped_over(road: &Road, tx: &Transaction) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// A payment whose first attempt nobody knows the end of: the provider will say that it never came, and the next connection is due.
+/// A payment whose first attempt nobody knows the end of: the provider will say that it never came,
+/// and the next connection is due.
 async fn in_doubt(road: &Road, words: &str) -> std::sync::Arc<Transaction> {
     let begun = road.pay(words).await;
     let tx = road.bench.engine.transaction(begun.id).await.unwrap();

@@ -65,7 +65,8 @@ impl Road {
         for slot in 0..connections {
             road.connect(slot).await;
         }
-        // What the account says of requests that went out under other credentials proves nothing; these are old enough.
+        // What the account says of requests that went out under other credentials proves nothing;
+        // these are old enough.
         road.bench.clock.advance(Duration::from_secs(3_600));
         let rule = json!({ "strategy": { "type": "priority", "connections": road.connections } });
         road.rule(json!({ "rules": [rule] })).await;

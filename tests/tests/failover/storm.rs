@@ -1,4 +1,5 @@
-//! Ten thousand payments at three gateways, each of which fails in five ways, six in a hundred each.
+//! Ten thousand payments at three gateways, each of which fails in five ways, six in a hundred
+//! each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -109,7 +110,8 @@ async fn settle(road: &Road) -> u64 {
     turned
 }
 
-/// Each further attempt follows one that surely moved no money, at a connection that was not tried before.
+/// Each further attempt follows one that surely moved no money, at a connection that was not tried
+/// before.
 fn check_attempts(road: &Road, all: &[(Arc<Transaction>, [&str; 3])]) {
     let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
     for (tx, fate) in all {
@@ -160,7 +162,8 @@ fn check_attempts(road: &Road, all: &[(Arc<Transaction>, [&str; 3])]) {
     println!("another gateway was tried after: {reasons:?}");
 }
 
-/// No reference was sent twice, no transaction was charged twice, and what was charged is what succeeded.
+/// No reference was sent twice, no transaction was charged twice, and what was charged is what
+/// succeeded.
 fn check_books(road: &Road, all: &[(Arc<Transaction>, [&str; 3])]) {
     let books = road.provider.books();
     let mut charges: BTreeMap<&str, u32> = BTreeMap::new();

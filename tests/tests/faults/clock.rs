@@ -12,8 +12,8 @@ const SOON: Duration = Duration::from_secs(120);
 const RETRY_AFTER: Duration = Duration::from_secs(4);
 const COMES_WITHIN: Duration = Duration::from_secs(60);
 
-/// The load has outcomes that nobody knows, which are asked about after five seconds: with a clock that went back an hour they would be
-/// asked about an hour late.
+/// The load has outcomes that nobody knows, which are asked about after five seconds: with a clock
+/// that went back an hour they would be asked about an hour late.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_is_set_an_hour_back_and_forth_loses_no_timer() -> anyhow::Result<()> {
     let site = Site::open(&programmable_gateway(), |_| ()).await?;

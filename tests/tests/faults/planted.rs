@@ -1,4 +1,5 @@
-//! The judge of the other tests finds what it is there for, in a real server whose world was made to break a promise.
+//! The judge of the other tests finds what it is there for, in a real server whose world was made
+//! to break a promise.
 
 use std::path::Path;
 use std::process::Command;

@@ -74,7 +74,8 @@ impl Host {
         self.gateways.add(&self.own_copy()).await.unwrap()
     }
 
-    /// With a hash of its own, by which its workers are told from those of other tests in this process.
+    /// With a hash of its own, by which its workers are told from those of other tests in this
+    /// process.
     pub fn own_copy(&self) -> PathBuf {
         let copy = self.folder.path().join("misbehaving.so");
         if !copy.exists() {
@@ -146,8 +147,8 @@ impl Host {
     }
 }
 
-/// The server's runtime on the smallest machine. It is left behind with the threads that gateways keep: to wait for them would be to
-/// wait for ever.
+/// The server's runtime on the smallest machine. It is left behind with the threads that gateways
+/// keep: to wait for them would be to wait for ever.
 pub fn on_two_threads(test: impl Future<Output = ()> + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -231,7 +232,8 @@ pub fn children(parent: u32) -> Vec<PathBuf> {
     processes.filter(is_child).collect()
 }
 
-/// A gateway in C that talks nonsense, a kind of it by number; from 11 on nonsense that shows when it is loaded.
+/// A gateway in C that talks nonsense, a kind of it by number; from 11 on nonsense that shows when
+/// it is loaded.
 pub fn nonsense(folder: &Path, number: u32) -> PathBuf {
     let folder = folder.join(number.to_string());
     fs::create_dir_all(&folder).unwrap();

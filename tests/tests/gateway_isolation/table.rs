@@ -15,7 +15,8 @@ type Misdeed = ([&'static str; 2], End);
 enum End {
     /// Each call fails, and this is in the reason; the next one is paid.
     Fault(&'static str),
-    /// Each call fails, and this is in the reason; after so many of them the version is in quarantine, and this is why.
+    /// Each call fails, and this is in the reason; after so many of them the version is in
+    /// quarantine, and this is why.
     Quarantine(&'static str, usize, &'static str),
 }
 use End::{Fault, Quarantine};

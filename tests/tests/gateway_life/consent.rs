@@ -1,4 +1,5 @@
-//! `switchyard gateway …` against a server that is not in development mode: nothing of a file runs before an operator said yes to it.
+//! `switchyard gateway …` against a server that is not in development mode: nothing of a file runs
+//! before an operator said yes to it.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +27,8 @@ async fn seen(server: &Server, file: &str, pointer: &str) -> anyhow::Result<Valu
     found.with_context(|| format!("{pointer}: {seen}"))
 }
 
-/// The versions whose code the server can run: it loads nothing but its own copies, each by its hash.
+/// The versions whose code the server can run: it loads nothing but its own copies, each by its
+/// hash.
 fn copies(server: &Server) -> anyhow::Result<Vec<String>> {
     let mut copies = Vec::new();
     for file in fs::read_dir(server.data().join("gateways"))? {

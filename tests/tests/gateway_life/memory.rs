@@ -1,7 +1,7 @@
 //! What versions that went leave behind: no worker, and nothing of the calls that it held.
 //!
-//! The gateway is as small as one can be, and its calls leave no rows: what is measured is the engine's own book-keeping. Each version is
-//! a file that was never seen before.
+//! The gateway is as small as one can be, and its calls leave no rows: what is measured is the
+//! engine's own book-keeping. Each version is a file that was never seen before.
 
 use std::fs;
 use std::time::Duration;
@@ -16,7 +16,8 @@ use tempfile::TempDir;
 const NAME: &str = "measured";
 /// Calls of each version.
 const CALLS: usize = 10;
-/// What a call knows is many times this long: a secret is kept in every form in which it may be written.
+/// What a call knows is many times this long: a secret is kept in every form in which it may be
+/// written.
 const SECRET: usize = 16 * 1024;
 /// Rounds of changes before each look.
 const ROUNDS: usize = 60;
@@ -41,7 +42,8 @@ impl Scene {
         let settings = vec![
             ("SWITCHYARD_STORE__BACKEND", "memory"),
             ("SWITCHYARD_LOG__LEVEL", "warn"),
-            // The allocator gives back at once what is not used: then what is not given back is used.
+            // The allocator gives back at once what is not used: then what is not given back is
+            // used.
             ("MIMALLOC_PURGE_DELAY", "0"),
         ];
         let server = Server::start(Setup {
@@ -100,7 +102,8 @@ impl Scene {
         self.say("remove").await
     }
 
-    /// What the server takes, and what its workers take, in kB, once those of versions that went are gone.
+    /// What the server takes, and what its workers take, in kB, once those of versions that went
+    /// are gone.
     async fn settled(&self) -> anyhow::Result<(u64, u64)> {
         eventually("no worker is left over", WITHIN, || async {
             Ok((workers(&self.server)?.len() == self.workers).then_some(()))
@@ -120,7 +123,8 @@ async fn a_version_that_went_leaves_no_worker_and_nothing_of_the_calls_that_it_h
 -> anyhow::Result<()> {
     let mut scene = Scene::open().await?;
     let mut looks: Vec<(u64, u64)> = Vec::new();
-    // One stretch may meet the allocator's tides. What is kept of each version grows in every stretch.
+    // One stretch may meet the allocator's tides. What is kept of each version grows in every
+    // stretch.
     while looks.len() <= STRETCHES {
         for _ in 0..ROUNDS {
             scene.round().await?;
@@ -163,8 +167,8 @@ pub fn workers(server: &Server) -> anyhow::Result<Vec<u32>> {
     Ok(workers)
 }
 
-/// Memory that is this process's alone, in kB: not what it shares, nor what is in its files and can be read again. Whoever has ended has
-/// none.
+/// Memory that is this process's alone, in kB: not what it shares, nor what is in its files and can
+/// be read again. Whoever has ended has none.
 fn own_memory(process: u32) -> anyhow::Result<u64> {
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
         return Ok(0);

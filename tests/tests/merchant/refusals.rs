@@ -1,4 +1,5 @@
-//! Requests that go wrong before their fields are read: the envelope, a precise error, and nothing changed.
+//! Requests that go wrong before their fields are read: the envelope, a precise error, and nothing
+//! changed.
 
 use axum::body::Body;
 use axum::http::Request;

@@ -108,7 +108,8 @@ async fn recovers(server: &Server, promised: &mut Promised, key: &str) -> anyhow
     Ok(())
 }
 
-/// There is what a 201 promised, and nothing else: no transaction without its answer, none without its events.
+/// There is what a 201 promised, and nothing else: no transaction without its answer, none without
+/// its events.
 async fn nothing_is_half_done(server: &Server, promised: &Promised) -> anyhow::Result<()> {
     let merchant = server.merchant();
     for (list, ids) in [

@@ -1,5 +1,5 @@
-//! The program as an operator lives with it: a disk that is full or read-only, an end under load, what the log and the metrics say,
-//! and what it makes of bytes on a bare socket.
+//! The program as an operator lives with it: a disk that is full or read-only, an end under load,
+//! what the log and the metrics say, and what it makes of bytes on a bare socket.
 
 mod backups;
 mod crowd;

@@ -1,5 +1,6 @@
-//! Canaries: a secret of every kind is given to a server that logs all that it and its libraries can say, and is used for everything
-//! that it is for. Then they are looked for in all that a server writes, answers and keeps.
+//! Canaries: a secret of every kind is given to a server that logs all that it and its libraries
+//! can say, and is used for everything that it is for. Then they are looked for in all that a
+//! server writes, answers and keeps.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -163,7 +164,8 @@ fn location(response: &reqwest::Response) -> anyhow::Result<String> {
     Ok(location.to_str()?.to_owned())
 }
 
-/// The test gateway: money in and out, a code that the payer types, news from the provider, webhooks, mails.
+/// The test gateway: money in and out, a code that the payer types, news from the provider,
+/// webhooks, mails.
 async fn with_the_test_gateway(world: &mut World) -> anyhow::Result<()> {
     let config = json!({ "ask_code": true, "callback_secret": CALLBACK_SECRET });
     let connection = world.connect("switchyard_demo", config).await?;
@@ -235,7 +237,8 @@ fn hidden(page: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A gateway that tells its credentials to everybody, in a process of its own, and a provider that does.
+/// A gateway that tells its credentials to everybody, in a process of its own, and a provider that
+/// does.
 async fn with_a_talking_gateway(world: &mut World) -> anyhow::Result<()> {
     let operator = world.server.operator();
     let file = std::fs::read(misbehaving_gateway())?;

@@ -1,4 +1,5 @@
-//! What is in the engine's memory stays there, even when it dies; and so does what is in its workers'.
+//! What is in the engine's memory stays there, even when it dies; and so does what is in its
+//! workers'.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +15,8 @@ const NAME: &str = "dumps::the_engine_and_its_workers_leave_no_core_dump_and_can
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_and_its_workers_leave_no_core_dump_and_cannot_be_looked_into()
 -> anyhow::Result<()> {
-    // Root may look into everything, and so cannot tell: then without that right, for this test and all that it starts.
+    // Root may look into everything, and so cannot tell: then without that right, for this test and
+    // all that it starts.
     if Right::LookIntoAll.is_ours()? {
         let without = ["--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"];
         return once_more("setpriv", &without, NAME);
@@ -35,7 +37,8 @@ async fn the_engine_and_its_workers_leave_no_core_dump_and_cannot_be_looked_into
             .context("the limit is listed")?;
         let values: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(values[..2], ["0", "0"], "soft and hard: {line}");
-        // The kernel asks here for what it asks a debugger for, and of nothing else that root may have.
+        // The kernel asks here for what it asks a debugger for, and of nothing else that root may
+        // have.
         let looked = fs::read_link(format!("/proc/{process}/exe"));
         let is_shut = |error: &std::io::Error| error.kind() == ErrorKind::PermissionDenied;
         assert!(

@@ -1,4 +1,5 @@
-//! The life of a key, seen from outside: what opens, from when, until when, and what is left of it on the disk.
+//! The life of a key, seen from outside: what opens, from when, until when, and what is left of it
+//! on the disk.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};

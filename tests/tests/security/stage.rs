@@ -1,5 +1,5 @@
-//! The stage of the canaries: a provider that repeats all that it is told, a mail server that takes a password, and a socket that
-//! nobody has a reason to connect to.
+//! The stage of the canaries: a provider that repeats all that it is told, a mail server that takes
+//! a password, and a socket that nobody has a reason to connect to.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! A closed loop: each client begins anew as soon as it is done. What comes of it is the most that the machine does.
+//! A closed loop: each client begins anew as soon as it is done. What comes of it is the most that
+//! the machine does.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! HTTP/1.1 with prepared bytes. It reads no more of an answer than it must, so that the client takes as little as possible of the cores
-//! that it shares with the server.
+//! HTTP/1.1 with prepared bytes. It reads no more of an answer than it must, so that the client
+//! takes as little as possible of the cores that it shares with the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

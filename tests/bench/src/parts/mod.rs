@@ -18,7 +18,8 @@ use clap::ValueEnum;
 
 use crate::figure::Sheet;
 
-/// A part of the measurements. Each runs in a process of its own, so that none inherits another's memory.
+/// A part of the measurements. Each runs in a process of its own, so that none inherits another's
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// A durable commit of the store, beside append and fdatasync
@@ -33,7 +34,8 @@ pub enum Part {
     Retrieve,
     /// GET /v1/payments, beside bare axum
     List,
-    /// Deliveries to 1, 100 and 10,000 receivers, beside bare reqwest; delays with dead and slow ones among them
+    /// Deliveries to 1, 100 and 10,000 receivers, beside bare reqwest; delays with dead and slow
+    /// ones among them
     Webhooks,
     /// A call of a gateway, payments through it and its upgrades under load
     Gateway,
@@ -81,7 +83,8 @@ impl Part {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// So little that it takes seconds and its figures mean nothing: to see that every part still runs.
+    /// So little that it takes seconds and its figures mean nothing: to see that every part still
+    /// runs.
     pub tiny: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What merchants ask most: verify, retrieve, list. Each beside a bare axum handler that prints the very JSON that ours answered.
+//! What merchants ask most: verify, retrieve, list. Each beside a bare axum handler that prints the
+//! very JSON that ours answered.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::load::{Line, Request};
 use crate::versus::Versus;
 use crate::{bare, subject};
 
-/// How many payments are stored: more than fit the caches of the processor, few enough to be made at once.
+/// How many payments are stored: more than fit the caches of the processor, few enough to be made
+/// at once.
 const STORED: u64 = 20_000;
 
 /// Any of the payments, as it is stored.

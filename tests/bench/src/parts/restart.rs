@@ -1,5 +1,5 @@
-//! Time from the start of the real program, after a kill -9 in the middle of work with open payments in its store, until it has made its
-//! first payment.
+//! Time from the start of the real program, after a kill -9 in the middle of work with open
+//! payments in its store, until it has made its first payment.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -284,8 +284,8 @@ fn arrive(world: &mut Calls, at: u8, executed: bool) {
     };
 }
 
-/// Outcome that an honest gateway returns: it knows the end only from an answer about a request that arrived,
-/// and while no other one may arrive in its place.
+/// Outcome that an honest gateway returns: it knows the end only from an answer about a request
+/// that arrived, and while no other one may arrive in its place.
 fn outcome(world: &Calls) -> Option<Known> {
     let call = world.call?;
     if call.tally.is_out() {
