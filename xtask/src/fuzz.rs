@@ -1,7 +1,9 @@
-//! `cargo xtask fuzz`: the targets of tests/fuzz under libFuzzer and AddressSanitizer, for as long as somebody likes.
+//! `cargo xtask fuzz`: the targets of tests/fuzz under libFuzzer and AddressSanitizer, for as long
+//! as somebody likes.
 //!
-//! What it finds stays below `target/fuzz`: the growing corpus, and under `artifacts` what broke a target. The ordinary tests run the same
-//! targets over the corpus of the repository; building with a sanitizer takes too long for them.
+//! What it finds stays below `target/fuzz`: the growing corpus, and under `artifacts` what broke a
+//! target. The ordinary tests run the same targets over the corpus of the repository; building with
+//! a sanitizer takes too long for them.
 
 use std::path::{Path, PathBuf};
 
@@ -82,7 +84,8 @@ impl Fuzz {
         fuzz.arg(format!("-artifact_prefix={}/", artifacts.display()));
         fuzz.args([
             "-rss_limit_mb=2048",
-            // The document of the API is kept for as long as a program runs, once for each router; the targets make several.
+            // The document of the API is kept for as long as a program runs, once for each router;
+            // the targets make several.
             "-detect_leaks=0",
             "-timeout=10",
             "-max_len=65536",

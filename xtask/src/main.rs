@@ -10,7 +10,8 @@
 //! - `fuzz` runs everything that reads foreign bytes against any bytes, for as long as one likes;
 //! - `sbom` writes the bill of materials;
 //! - `gateway` begins a new gateway, and checks one that is built;
-//! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
+//! - `stage` only builds, and lays the program and its gateways side by side, for tests that start
+//!   the real program.
 
 mod bench;
 mod coverage;

@@ -19,8 +19,9 @@ pub fn target() -> PathBuf {
     root().join(set.unwrap_or_else(|| PathBuf::from("target")))
 }
 
-/// The cargo that runs us, without what it told us about our own package: build scripts (ring's, for one) look at these names, and would
-/// build again, with all that depends on them, each time that they differ.
+/// The cargo that runs us, without what it told us about our own package: build scripts (ring's,
+/// for one) look at these names, and would build again, with all that depends on them, each time
+/// that they differ.
 pub fn cargo() -> Command {
     let mut cargo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {

@@ -1,8 +1,10 @@
-//! `cargo xtask sbom`: the bill of materials of the program and its gateways, as CycloneDX 1.6 in JSON.
+//! `cargo xtask sbom`: the bill of materials of the program and its gateways, as CycloneDX 1.6 in
+//! JSON.
 //!
-//! Every package of `Cargo.lock` is in it, with the checksum that it is held to. `required` is what a deployed program has in it;
-//! `excluded` is what only building and testing need, or another system. What lies in the repository and was made by others is
-//! [`VENDORED`]. Two runs over the same commit give the same bytes: there is no time and no serial number in it.
+//! Every package of `Cargo.lock` is in it, with the checksum that it is held to. `required` is what
+//! a deployed program has in it; `excluded` is what only building and testing need, or another
+//! system. What lies in the repository and was made by others is [`VENDORED`]. Two runs over the
+//! same commit give the same bytes: there is no time and no serial number in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -200,7 +202,8 @@ fn metadata(system: &str) -> anyhow::Result<Value> {
 }
 
 impl Known {
-    /// Takes in the licences, and what `roots` have in them: their dependencies, without those that only building and testing need.
+    /// Takes in the licences, and what `roots` have in them: their dependencies, without those that
+    /// only building and testing need.
     fn learn(&mut self, metadata: &Value, roots: &[String]) -> anyhow::Result<()> {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every test there is, one step after another, all of them even when one fails.
+//! `cargo xtask test`: every test there is, one step after another, all of them even when one
+//! fails.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,7 +27,8 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-/// Cheap ones first: what is wrong is known early. `stage` stands before all that start the real program.
+/// Cheap ones first: what is wrong is known early. `stage` stands before all that start the real
+/// program.
 const STEPS: &[Step] = &[
     Step {
         name: "format",
@@ -161,12 +163,14 @@ fn timed(step: &'static Step) -> Timed {
     (step, start.elapsed(), result)
 }
 
-/// Where a test puts itself down, a line each, that passes because it has nothing to look at on this machine. None does as root.
+/// Where a test puts itself down, a line each, that passes because it has nothing to look at on
+/// this machine. None does as root.
 fn not_looked_at() -> PathBuf {
     run::target().join("not-looked-at.txt")
 }
 
-/// The last line is alone, for whoever reads the log by program. `blind`: the tests that had nothing to look at, a line each.
+/// The last line is alone, for whoever reads the log by program. `blind`: the tests that had
+/// nothing to look at, a line each.
 fn summarize(results: &[Timed], blind: &str) {
     println!("\n{:<10} {:>7}  result", "step", "time");
     for (step, time, result) in results {
@@ -209,7 +213,8 @@ fn lints() -> anyhow::Result<()> {
     ]))
 }
 
-/// Everything is documented for those who read the code, so a public item may point to a private one.
+/// Everything is documented for those who read the code, so a public item may point to a private
+/// one.
 fn docs() -> anyhow::Result<()> {
     let mut doc = cargo();
     doc.env(
@@ -344,8 +349,9 @@ fn licences() -> anyhow::Result<()> {
     ]))
 }
 
-/// The list of known holes is on the network. Without one this says so, and is no failure: a step that looked at nothing must not read
-/// like one that found nothing, and no commit is at fault for a machine without a network.
+/// The list of known holes is on the network. Without one this says so, and is no failure: a step
+/// that looked at nothing must not read like one that found nothing, and no commit is at fault for
+/// a machine without a network.
 fn advisories() -> anyhow::Result<()> {
     let deny = tools::cargo_deny()?;
     let mut fetch = program(&deny);

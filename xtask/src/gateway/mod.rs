@@ -18,7 +18,8 @@ pub enum Gateway {
     Check(Check),
 }
 
-/// Check a built gateway: what it is, what it reaches for, and what it makes of every kind of answer
+/// Check a built gateway: what it is, what it reaches for, and what it makes of every kind of
+/// answer
 #[derive(Args)]
 pub struct Check {
     /// The library: target/debug/libgateway_NAME.so
@@ -44,7 +45,8 @@ impl Check {
     /// The kit is built when it is needed, so that all else in here stays quick to build.
     fn run(&self) -> anyhow::Result<()> {
         let mut build = run::cargo();
-        // With the features of the whole workspace, so that it shares its dependencies with what `serve` builds.
+        // With the features of the whole workspace, so that it shares its dependencies with what
+        // `serve` builds.
         must(build.args(["build", "--quiet", "--workspace", "--bin", PACKAGE]))?;
         let mut check = std::process::Command::new(run::target().join("debug").join(PACKAGE));
         check.arg(&self.library);

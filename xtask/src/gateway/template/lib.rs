@@ -74,7 +74,8 @@ impl Gateway for Acme {
             "phone": ask.fields.get("msisdn"),
         });
         let request = cx.post(config.url(cx, "/charges")).bearer(&config.api_key);
-        // A `?` after a request that can move money means "unknown": the engine asks by `query` what became of it.
+        // A `?` after a request that can move money means "unknown": the engine asks by `query`
+        // what became of it.
         let answer = request.json(&charge).send().await?;
         outcome(read(&answer)?, &ask.reference)
     }
