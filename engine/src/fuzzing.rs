@@ -1,7 +1,7 @@
 //! Stored rows for fuzzing: each kind is read as the engine reads it, and written again. Behind the
 //! feature `fuzzing`.
 //!
-//! What lies on a disk is foreign, too: a disk fails, a backup is restored by hand, a store was
+//! Bytes on a disk are untrusted, too: a disk fails, a backup is restored by hand, a store was
 //! written by a newer program.
 
 use serde::Serialize;

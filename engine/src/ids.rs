@@ -102,7 +102,7 @@ id!(
     ConnectionId, "con_"
 );
 id!(
-    /// Who pays, or who is paid.
+    /// Payer of payments, or recipient of payouts.
     CustomerId, "cus_"
 );
 id!(
@@ -198,8 +198,8 @@ impl<'de> Deserialize<'de> for TransactionId {
     }
 }
 
-/// Where new ids, secrets and every other random choice come from: the system's generator, or a
-/// seed in tests.
+/// Source of new ids, secrets and every other random choice: the system's generator, or a seed in
+/// tests.
 #[derive(Clone)]
 pub struct Ids(Chance);
 

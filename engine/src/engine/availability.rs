@@ -1,4 +1,5 @@
-//! What can work now: which connections can take a transaction, and which methods an app can offer.
+//! Availability: the connections that can take a transaction now, and the methods that an app can
+//! offer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,8 +14,7 @@ use crate::money::{Amount, Currency};
 use crate::routing::{Offer, Standing};
 use crate::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
 
-/// What the test gateway's account is called in sandbox, where no connection names it (decisions
-/// 5).
+/// Name of the test gateway's account in sandbox, where no connection names it (decisions 5).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
 
 impl Engine {
@@ -50,7 +50,7 @@ impl Engine {
             .any(|offer| matches!(offer.standing, Draining | InQuarantine))
     }
 
-    /// Whether any gateway that is loaded now serves `method`, for whomever.
+    /// Whether any loaded gateway serves `method`, for any app.
     pub fn method_is_served(&self, kind: Kind, method: &str) -> bool {
         !self.gateways_serving(kind, method).is_empty()
     }
@@ -317,8 +317,8 @@ impl Engine {
     }
 }
 
-/// What a gateway states about attempts by one method. An attempt keeps it: another version of the
-/// gateway may state something else.
+/// Facts that a gateway states about attempts by one method. An attempt keeps them: another version
+/// of the gateway may state others.
 #[derive(Default)]
 struct MethodFacts {
     ends_after_s: Option<u64>,
@@ -337,7 +337,7 @@ impl MethodFacts {
     }
 }
 
-/// What the operator lets through.
+/// Connections within the operator's limits.
 fn within_limits(
     connection: &Connection,
     country: Option<&str>,

@@ -1,4 +1,4 @@
-//! What the payer does on the checkout page.
+//! Actions of the payer on the checkout page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::transaction::{
 /// page is already the result.
 const WAIT_FOR_GATEWAY: Duration = Duration::from_millis(1_500);
 
-/// What the payer chose and filled in, already checked.
+/// Choices and entries of the payer, already checked.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub method: String,
@@ -26,11 +26,11 @@ pub struct Choice {
     /// The phone number tied to the method, in E.164 when it parses.
     pub phone: Option<String>,
     pub fields: BTreeMap<String, String>,
-    /// What the merchant had not given. Present values replace nothing that the merchant gave.
+    /// Customer data that the merchant had not given. Present values replace no value of the
+    /// merchant.
     pub missing: NewCustomer,
     pub context: ClientContext,
-    /// What the payer was shown that it costs; when it costs something else now, nothing is begun.
-    /// `None`: whatever it costs.
+    /// Price that the payer saw; if it has changed, no attempt begins. `None`: any price.
     pub agreed: Option<Amount>,
 }
 
@@ -110,8 +110,8 @@ impl Engine {
             .await
     }
 
-    /// The payer gives up the open attempt to choose a method again. Possible once twice its usual
-    /// time has passed, where the attempt can be called off or ends by itself; see
+    /// Abandons the open attempt, so that the payer can choose a method again. Possible once twice
+    /// its usual time has passed, where the attempt can be cancelled or ends without the payer; see
     /// [`Transaction::can_call_off`].
     pub async fn give_up(&self, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
         self.cancel_with(id, Command::GiveUp).await
@@ -154,7 +154,7 @@ impl Engine {
     }
 }
 
-/// The customer with what they filled in. What the merchant gave stays.
+/// The customer with the payer's entries. Values of the merchant stay.
 fn filled_in(customer: &Customer, missing: NewCustomer) -> Customer {
     let customer = customer.clone();
     Customer {

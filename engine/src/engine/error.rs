@@ -1,4 +1,4 @@
-//! What the engine's callers may be told.
+//! Errors of the engine for its callers.
 
 use super::fields::FieldProblem;
 use crate::access::AccessError;
@@ -25,7 +25,7 @@ pub enum EngineError {
         field: String,
         problem: FieldProblem,
     },
-    /// The operator disabled the app: it begins nothing new.
+    /// The operator disabled the app: it accepts no new transactions.
     #[error("The app is disabled: it takes no payments and sends no payouts.")]
     AppDisabled,
     /// Too many confirmations or codes in a short time.
@@ -34,7 +34,8 @@ pub enum EngineError {
     /// The app has paid out as much, or as often, as it may in a day.
     #[error("Payout limit {} of {} in 24 hours is reached.", .0.limit, .0.most)]
     PayoutLimit(Exceeded),
-    /// The store cannot write or read now (full, read-only, being reopened). It recovers by itself.
+    /// The store cannot write or read now (full, read-only, being reopened). It recovers
+    /// automatically.
     #[error("The store is not available now: {0}")]
     Unavailable(String),
     #[error("A stored row is not readable: {0}")]
@@ -53,7 +54,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Why a use of a limit was not reserved; `exceeded` makes the error of a limit that is
+    /// Error of a limit whose use was not reserved; `exceeded` makes the error of a limit that is
     /// reached.
     pub(super) fn of_quota(error: QuotaError, exceeded: fn(Exceeded) -> Self) -> Self {
         match error {

@@ -1,7 +1,7 @@
-//! How a payment or a payout begins: one durable commit, and then its id is answered.
+//! Creation of a payment or a payout: one durable commit before the response with its id.
 //!
-//! A transaction that nobody knows yet has nobody to compete with, so its birth needs no actor; its
-//! first message starts one.
+//! A new transaction has no competing messages, so its creation needs no actor; its first message
+//! starts one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct NewPayment {
     pub return_url: String,
     pub customer: NewCustomer,
     pub metadata: BTreeMap<String, String>,
-    /// Method codes offered; empty: all that can work.
+    /// Codes of the methods that are offered; empty: all eligible methods.
     pub methods: Vec<String>,
     pub restriction: Option<Restriction>,
     /// How long it may wait for its payer; `None`: as long as the installation's settings say.
@@ -54,7 +54,7 @@ pub struct NewPayout {
     pub context: ClientContext,
 }
 
-/// What payments and payouts have in common when they begin.
+/// Common part of a new payment and a new payout.
 struct Initialization {
     id: TransactionId,
     amount: Amount,
@@ -66,7 +66,7 @@ struct Initialization {
 }
 
 impl Initialization {
-    /// What `tx`, which was not stored, was made of.
+    /// Input from which `tx`, which was not stored, was made.
     fn again(tx: Transaction) -> Self {
         Self {
             id: tx.id,

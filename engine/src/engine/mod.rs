@@ -72,7 +72,7 @@ const FEED: usize = 4_096;
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
-/// What an engine is started with.
+/// Parts and settings from which an engine is started.
 pub struct Dependencies {
     pub store: Store,
     pub access: Access,
@@ -86,8 +86,8 @@ pub struct Dependencies {
 }
 
 impl Engine {
-    /// Starts the actors' threads and the scheduler, which at once looks for whatever was left
-    /// unfinished. Call it on a tokio runtime: gateways are called there.
+    /// Starts the actors' threads and the scheduler, which at once scans for unfinished
+    /// transactions. Call it on a tokio runtime: gateways are called there.
     ///
     /// # Errors
     /// When the operating system gives no threads, or the settings of webhooks or mails cannot be
@@ -178,7 +178,7 @@ impl Engine {
         let _ = self.0.feed.send(Arc::new(announcement));
     }
 
-    /// All announcements from now on, in the order in which they became durable.
+    /// All announcements after this call, in the order in which they became durable.
     pub fn feed(&self) -> broadcast::Receiver<Arc<Announcement>> {
         self.0.feed.subscribe()
     }
@@ -193,7 +193,7 @@ impl Engine {
         self.submissions().count()
     }
 
-    /// How the actor of a transaction is; `None` when it rests.
+    /// State of the transaction's actor; `None` when it is passivated.
     pub async fn transaction_actor(&self, id: TransactionId) -> Option<TransactionSnapshot> {
         self.registry()
             .find(id)?
@@ -202,7 +202,7 @@ impl Engine {
             .ok()
     }
 
-    /// How the scheduler is.
+    /// State of the scheduler.
     pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
         self.0.scheduler.get()?.send(Snapshot::default()).await.ok()
     }

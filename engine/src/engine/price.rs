@@ -1,5 +1,5 @@
-//! What a payment costs by a method: its own amount, or what that is in the method's currency, when
-//! the app allows it.
+//! Price of a payment by a method: its own amount, or that amount in the method's currency, if the
+//! app allows conversion.
 
 use super::Engine;
 use crate::directory::Method;
@@ -9,8 +9,8 @@ use crate::money::Amount;
 use crate::transaction::{Kind, Price, Transaction};
 
 impl Engine {
-    /// What this payment costs by `method` now; `None` when the method's currency is another one
-    /// and the app does not convert, or no valid rate connects the two.
+    /// Price of this payment by `method` now; `None` when the method's currency is another one and
+    /// the app does not convert, or no valid rate connects the two.
     pub fn price(&self, tx: &Transaction, method: &str) -> Option<Price> {
         match self.directory().payment_method(method) {
             Some(method) => self.price_of(tx.app, tx.amount, method),

@@ -6,7 +6,7 @@ use crate::ids::AppId;
 use crate::quota::{PROMPT_SPAN, Settled};
 use crate::transaction::Transaction;
 
-/// What is counted of a payer's step.
+/// Measured facts of a payer's step.
 pub(super) struct Step<'a> {
     /// Phone number that a prompt, or the code, is sent to.
     pub number: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! The code that a provider sent to the payer, on its way back to the provider.
+//! Codes that a provider sent to the payer, sent back to the provider.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Verify: what is known now, after asking the provider when that is due.
+//! Verify: the current state, after a query of the provider when that is due.
 
 use std::sync::Arc;
 
@@ -35,8 +35,8 @@ impl Engine {
         }
     }
 
-    /// Has the provider asked by `command`, and waits for its gateway. `None`: the command asked
-    /// nobody; else whether it came back.
+    /// Queries the provider by `command`, and waits for its gateway. `None`: the command started no
+    /// query; otherwise whether the query returned.
     pub(super) async fn ask(
         &self,
         id: TransactionId,

@@ -165,8 +165,7 @@ impl Book {
             .collect()
     }
 
-    /// What one unit of `from` is in `to` now; `None` when nothing that is known and valid connects
-    /// them.
+    /// Rate from `from` to `to` now; `None` when no valid rates connect them.
     pub fn quote(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Quote> {
         let way = self.way(from, to, now).filter(|_| from != to)?;
         let mut legs = way

@@ -19,7 +19,7 @@ use crate::egress::{self, Client};
 use crate::limits::{RATE_FEED_BYTES, RATE_FEED_DEADLINE};
 use crate::money::{Currency, Rate};
 
-/// Where rates come from, how often, and for how long they count.
+/// Source of rates, interval of fetches, and validity of a rate.
 #[derive(Clone, Debug)]
 pub struct FeedSettings {
     pub url: Option<Url>,
@@ -41,7 +41,7 @@ impl Default for FeedSettings {
     }
 }
 
-/// Why no rates were fetched.
+/// Reason why no rates were fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     #[error("no URL is set: set exchange.url in the settings")]

@@ -31,11 +31,11 @@ pub struct HeldRate {
     pub rejected: bool,
 }
 
-/// Why a fetched rate is held.
+/// Reason why a fetched rate is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldReason {
-    /// It differs from the last accepted rate by more than the setting allows.
+    /// The rate differs from the last accepted one by more than the setting allows.
     Moved,
     /// Together with the rate of the pegged currency it contradicts a fixed rate.
     ContradictsPeg,

@@ -57,7 +57,7 @@ async fn fetched_rates_follow_the_schedule_survive_a_failure_and_are_not_used_wh
     assert_eq!(quoted(&restarted), schedule.quoted());
 }
 
-/// A schedule that is under way, and its server.
+/// A running schedule, and its server.
 struct Schedule {
     store: Store,
     clock: Clock,

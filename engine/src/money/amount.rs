@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::Currency;
 use crate::limits;
 
-/// So much of a currency. Two amounts of different currencies are neither equal, nor less, nor
-/// more.
+/// Amount of money in one currency. Two amounts of different currencies are neither equal, nor
+/// less, nor more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Amount {
     minor: i64,
     currency: Currency,
 }
 
-/// Why a text is not an amount that can be asked for.
+/// Reason why a text is not an amount that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     #[error(
@@ -113,8 +113,8 @@ impl Amount {
         Some(Self { minor, ..self })
     }
 
-    /// Major units in digits with all decimals of the currency and a point: `25.00`. What providers
-    /// are given.
+    /// Major units in digits with all decimals of the currency and a point: `25.00`. The form for
+    /// providers.
     pub fn decimal(self) -> String {
         format!("{}{}", self.sign(), self.digits("", "."))
     }

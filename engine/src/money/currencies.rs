@@ -26,7 +26,7 @@ macro_rules! currencies {
     };
 }
 
-/// Where the symbol stands.
+/// Position of the symbol.
 enum Side {
     Before,
     After,

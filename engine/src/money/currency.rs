@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::currencies::CURRENCIES;
 
-/// What specification 2.6 shows of a currency. `decimals` and `decimal_digits` there are both
+/// A currency as specification 2.6 shows it. `decimals` and `decimal_digits` there are both
 /// [`CurrencyInfo::decimals`].
 #[derive(Debug)]
 pub struct CurrencyInfo {

@@ -1,5 +1,4 @@
-//! What has happened to a transaction. Events are stored beside the snapshot: together they are its
-//! timeline.
+//! Events of a transaction. They are stored beside the snapshot: together they are its timeline.
 
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +68,7 @@ pub enum Event {
         attempt: AttemptId,
         report: MoneyReport,
     },
-    /// The provider is being asked. `scheduled`: by the schedule, not because somebody wanted to
-    /// know.
+    /// A query of the provider started. `scheduled`: by the schedule, not by a request.
     QueryStarted {
         attempt: AttemptId,
         scheduled: bool,
@@ -107,7 +105,7 @@ pub enum Event {
         #[serde(default = "yes")]
         at_provider: bool,
     },
-    /// An operator intervened. What came of it stands beside it.
+    /// An operator intervened. The effect is in the events beside this one.
     OperatorActed {
         operator: Operator,
         act: OperatorAct,
@@ -161,7 +159,7 @@ pub struct Recorded {
     pub event: Event,
 }
 
-/// The events that merchants are told of (specification 6.1).
+/// Events of which merchants are notified (specification 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EventName {
     #[serde(rename = "payment.initiated")]

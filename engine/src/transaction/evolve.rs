@@ -201,7 +201,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
     }
 }
 
-/// What is asked and told about an attempt between its beginning and its end.
+/// Changes of an attempt between its beginning and its end: queries, codes, reports.
 fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp) {
     match event {
         Event::QueryStarted {

@@ -8,7 +8,7 @@ use crate::ids::{AttemptId, TransactionId};
 /// An attempt of a transaction.
 pub type AttemptKey = (TransactionId, AttemptId);
 
-/// What a callback's reference and provider id prove together.
+/// Conclusion from a callback's reference and provider id together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// No attempt of the connection has the reference or the id.

@@ -31,8 +31,8 @@ pub struct Transaction {
     /// The merchant's own keys and values.
     pub metadata: BTreeMap<String, String>,
     pub details: Details,
-    /// Who asked for it: the merchant's server at first, the payer's browser once the checkout page
-    /// was confirmed.
+    /// Client that made the request: the merchant's server at first, the payer's browser once the
+    /// checkout page was confirmed.
     pub context: ClientContext,
     pub state: State,
     /// In order; the last one is the one that counts, and at most one succeeds (promise P1).
@@ -52,7 +52,7 @@ pub struct Transaction {
     pub processed_at: Option<Timestamp>,
 }
 
-/// What only payments, and what only payouts have.
+/// Fields of payments only, and of payouts only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Details {
@@ -62,9 +62,9 @@ pub enum Details {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaymentDetails {
-    /// Where the payer goes afterwards, as the merchant gave it.
+    /// Address to which the payer returns, as the merchant gave it.
     pub return_url: String,
-    /// The method codes offered; empty: all that can work.
+    /// Codes of the methods that are offered; empty: all eligible methods.
     pub methods: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restriction: Option<Restriction>,
@@ -77,11 +77,11 @@ pub struct PaymentDetails {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PayoutDetails {
     pub method: String,
-    /// What the method needs to find the recipient: `msisdn`, `account_number`, …
+    /// Fields by which the method finds the recipient: `msisdn`, `account_number`, …
     pub recipient: BTreeMap<String, String>,
 }
 
-/// Who may pay. One or the other, never both (specification 4.1).
+/// Restriction of the payer: one or the other, never both (specification 4.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Restriction {
@@ -118,7 +118,7 @@ pub struct Customer {
     pub updated_at: Timestamp,
 }
 
-/// Who asked, as far as the connection tells.
+/// Client that made the request, as far as the connection shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientContext {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -368,8 +368,8 @@ impl Transaction {
         }
     }
 
-    /// When this transaction has to be looked at again if nothing happens before. `None` exactly
-    /// when it is final (promise P5).
+    /// Time of the next wake-up if nothing happens before. `None` exactly when the transaction is
+    /// final (promise P5).
     pub fn wake_at(&self) -> Option<Timestamp> {
         match &self.state {
             State::AwaitingCustomer => self.payment().map(|payment| payment.expires_at),

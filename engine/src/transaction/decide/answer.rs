@@ -274,7 +274,7 @@ fn still_pending(
     }]
 }
 
-/// Why the outcome of an attempt is not known.
+/// Reason for which the outcome of an attempt is unknown.
 pub(super) struct Doubt {
     pub why: String,
     pub gateway_state: Option<serde_json::Value>,
@@ -327,8 +327,8 @@ pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Ve
     }]
 }
 
-/// Nothing has left, or the provider's final answer is that it does not know the reference: the
-/// next candidate may try, inside the same transaction.
+/// No request has left, or the final status from the provider is that it does not know the
+/// reference: the next candidate may try, inside the same transaction.
 pub(super) fn not_sent(
     tx: &Transaction,
     attempt: &Attempt,

@@ -1,4 +1,5 @@
-//! Somebody wants to know now. The schedule stays as it was.
+//! Queries outside of the schedule, for a verify request or an operator. The schedule stays as it
+//! was.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
 pub(super) fn now(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Refusal> {
     match tx.state {
         State::AwaitingProvider | State::InDoubt => Ok(if_older(tx, CHECK_QUERY_AGE, context)),
-        // It is being asked at this very moment.
+        // A query is in flight already.
         State::AwaitingGateway => Ok(Vec::new()),
         State::OnHold => Ok(held(tx, CHECK_QUERY_AGE, false, context)),
         State::AwaitingCustomer | State::AwaitingDispatch => Err(Refusal::NothingOpen),

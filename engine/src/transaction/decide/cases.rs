@@ -10,7 +10,7 @@ use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 
-/// What is wrong about an attempt, and what was reported of the money.
+/// Contradiction about an attempt, and the money that was reported with it.
 pub(super) struct Evidence {
     pub reason: CaseReason,
     pub detail: String,

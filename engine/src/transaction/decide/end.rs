@@ -15,7 +15,7 @@ use crate::transaction::model::{Case, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::Failure;
 
-/// What a merchant is told, whatever the reason.
+/// Message for merchants, whatever the reason.
 pub(super) const UNSENT: &str = "The payment provider could not be reached; nothing was sent.";
 
 pub(super) fn unreachable(retryable: bool) -> Decline {
@@ -29,7 +29,7 @@ pub(super) fn unreachable(retryable: bool) -> Decline {
     }
 }
 
-/// What follows an attempt that surely moved no money: the settlement of money that was reported
+/// Next step after an attempt that surely moved no money: the settlement of money that was reported
 /// for another attempt and not taken back, else the next candidate, else another choice, else the
 /// end.
 pub(super) fn next_or_end(
@@ -82,7 +82,7 @@ pub(super) fn next_or_end(
         .collect()
 }
 
-/// What becomes of a held transaction whose attempt `ended` moved no money: money for an earlier
+/// Next step of a held transaction whose attempt `ended` moved no money: money for an earlier
 /// attempt settles it if it is enough, otherwise a person does. `None`: no money holds it.
 pub(super) fn settle_held(
     tx: &Transaction,
@@ -126,7 +126,7 @@ pub(super) fn settle_held(
     held
 }
 
-/// Nothing more can be tried automatically: another choice, else the end.
+/// End of the automatic tries: another choice of the payer, else the end.
 fn end_of_round(
     tx: &Transaction,
     attempt: &Attempt,

@@ -32,8 +32,8 @@ use super::event::Event;
 use super::model::Transaction;
 use super::schedule;
 
-/// What `command` makes of `tx`. An empty list: the command was fine and changes nothing (a
-/// repeated answer, a wake-up too early).
+/// Events that `command` causes. An empty list: the command is valid and changes nothing (a
+/// repeated response, an early wake-up).
 pub fn decide(
     tx: &Transaction,
     command: Command,
@@ -92,7 +92,7 @@ fn decide_command(
     }
 }
 
-/// What all attempts of one confirmation have in common.
+/// Facts that all attempts of one confirmation share.
 struct Try {
     follows: Option<crate::ids::AttemptId>,
     method: String,

@@ -1,5 +1,4 @@
-//! Where an attempt's transaction goes after it: to the next connection of its plan, looked at once
-//! more.
+//! Failover: choice of the next connection of an attempt's plan, by its current state.
 //!
 //! The plan is as old as the attempt, which may have been asked about for days. Whoever was
 //! switched off, drained, put into quarantine or removed since is stepped over, and a gateway that
@@ -50,8 +49,8 @@ pub(super) fn next(
     start(what, able, decision, context).ok_or(skipped)
 }
 
-/// Who is left from the first one on that may begin something now, and who was stepped over on the
-/// way there. The others behind it are looked at when their turn comes.
+/// Candidates from the first one that may begin an attempt now, and the candidates that were
+/// skipped before it. The state of later candidates is read when they are reached.
 fn from_first_able(planned: &[&Candidate], context: &Context) -> (Vec<Candidate>, Vec<Skipped>) {
     let mut skipped = Vec::new();
     for (place, candidate) in planned.iter().enumerate() {

@@ -36,7 +36,7 @@ pub(super) fn decide(
                    earlier attempt.";
         return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
     }
-    // What may begin nothing any more is not begun again, either.
+    // A connection that accepts no new attempts does not get this one again, either.
     if let Err(because) = context.standing(&attempt.candidate) {
         let why = format!("The engine stopped before anything was sent, and now {because}.");
         return Ok(answer::not_sent(tx, attempt, why, context));
@@ -45,9 +45,9 @@ pub(super) fn decide(
         let why = "The engine stopped before anything was sent, and starts no attempt now.";
         return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
     }
-    // That the engine stopped is no fault of the gateway and no try: the provider never heard of
-    // the reference, so it stays. Not for ever, in case that it is the gateway which stops the
-    // engine; and not for a payer who has long gone.
+    // The engine's stop is no fault of the gateway and no try: the provider never received the
+    // reference, so it stays. The number of repetitions is limited, in case that the gateway stops
+    // the engine. A payment whose payer has long gone is not repeated.
     if attempt.resumed < RESUMES && end::may_start(tx, context) {
         return Ok(vec![Event::SubmissionResumed {
             attempt: attempt.id,

@@ -1,8 +1,8 @@
-//! A person has looked into the provider's records, and says what came of an attempt whose result
-//! is not known, or of money that holds the transaction.
+//! Manual resolution: a person has read the provider's records and enters the result of an attempt
+//! in doubt, or of money that holds the transaction.
 //!
-//! Nothing is submitted anew because of it: whoever wants the money to move once more initializes a
-//! new transaction. A later report that contradicts a person's word opens a case, as with any other
+//! Nothing is submitted again because of it: to move the money once more, initialize a new
+//! transaction. A later report that contradicts the person's entry opens a case, as with any other
 //! end.
 
 use super::answer::{self, money_was_reported};

@@ -1,4 +1,4 @@
-//! Time has passed: let an unpaid payment go, or ask the provider as the schedule says.
+//! Wake-ups: an unpaid payment expires, or the provider is queried as the schedule says.
 
 use std::time::Duration;
 

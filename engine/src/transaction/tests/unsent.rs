@@ -1,4 +1,4 @@
-//! What becomes of attempts that surely reached nobody.
+//! Attempts that surely reached no provider.
 
 use super::fixtures::*;
 use crate::ids::ConnectionId;
@@ -340,7 +340,7 @@ fn a_payment_has_a_most_attempts() {
     assert_eq!(world.tx.attempts.len(), crate::limits::ATTEMPTS_PER_PAYMENT);
 }
 
-/// From now on nothing may begin at the connection of `route` with this number.
+/// Closes the connection of `route` with this number to new attempts.
 fn shut(world: &mut World, number: u128) {
     world.onward.push(Onward {
         connection: candidate(number).connection,
