@@ -26,13 +26,13 @@ pub struct Bench {
     pub keys: DevelopmentKeys,
 }
 
-/// What a test may want otherwise.
+/// Overrides of a test.
 pub struct Wanted {
     pub store: Store,
     pub clock: Clock,
     pub gateways: Gateways,
     pub settings: EngineSettings,
-    /// Where rates of exchange are fetched, and how often.
+    /// Source of exchange rates, and the interval of fetches.
     pub feed: FeedSettings,
     /// Requests in any 60 s for each key; 0: no limit.
     pub requests_per_minute: u32,

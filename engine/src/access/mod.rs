@@ -1,10 +1,10 @@
 //! Access: accounts, apps, keys, webhooks, connections, rate limits, and the vault that encrypts
 //! secrets.
 //!
-//! The whole set is in memory, loaded at the start: a request is authenticated without a look at
+//! The whole set is in memory, loaded at the start: a request is authenticated without a read of
 //! the store. Changes are written to the store first and made in memory after, one at a time; a
-//! change whose caller went away is still finished. What is in memory is therefore always what is
-//! stored, except the moments at which keys were last used, which are not stored.
+//! change is finished even if its caller has disconnected. So memory and store always agree, except
+//! for the times at which keys were last used, which are not stored.
 
 mod account;
 mod app;

@@ -94,9 +94,9 @@ fn international(digits: &str) -> Option<String> {
     })
 }
 
-/// A number as dialled in its own country. Without a trunk prefix it may also be international with
-/// the plus left out: a long one that begins with the country's own calling code is the likelier so
-/// (few countries have national numbers that long).
+/// A number as dialled in its own country. Without a trunk prefix it may also be an international
+/// number without the plus: for a long number that begins with the country's own calling code this
+/// is more likely, since few countries have national numbers of that length.
 fn at_home(home: &'static Country, digits: &str) -> Option<String> {
     let trunk = home.numbering.trunk;
     let dialled = digits

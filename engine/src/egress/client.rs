@@ -234,8 +234,8 @@ where
     }
 }
 
-/// The cache of TLS sessions that rustls has anyway. It is asked when a handshake begins, which is
-/// when TCP has connected: nothing else tells of that moment.
+/// The cache of TLS sessions that rustls has anyway. It is read when a handshake begins, which is
+/// when TCP has connected: no other hook marks that moment.
 #[derive(Debug)]
 struct TimedSessions(ClientSessionMemoryCache);
 

@@ -60,7 +60,7 @@ pub(crate) const FORBIDDEN: &[(&str, &str)] = &[
     ("http://[fe80::1]/", "link-local"),
     ("http://[febf::1]/", "link-local"),
     ("http://[fec0::1]/", "site-local"),
-    // Ranges that nobody's server is in.
+    // Ranges in which there are no servers.
     ("http://192.0.2.1/", "documentation"),
     ("http://198.51.100.7/", "documentation"),
     ("http://203.0.113.9/", "documentation"),
@@ -102,7 +102,7 @@ pub(crate) const FORBIDDEN: &[(&str, &str)] = &[
     ("http://[::1%25eth0]/", "not an absolute URL"),
 ];
 
-/// Names and what they resolve to; every one of them must be refused.
+/// Names with the addresses to which they resolve; each name must be refused.
 const REBOUND: &[(&str, &str)] = &[
     ("localhost", "127.0.0.1"),
     ("localtest.example", "::1"),

@@ -1,5 +1,5 @@
-//! Cases: what only a person can settle, over all transactions. The index holds which transaction a
-//! case is of; the case itself is a part of the transaction.
+//! Cases, which need manual review, over all transactions. The index maps a case to its
+//! transaction; the case itself is a part of the transaction.
 
 use std::sync::Arc;
 

@@ -29,8 +29,8 @@ pub struct NewCustomer {
 
 /// A customer with their id.
 pub struct Registered {
-    /// What this request says of them, and no more: another request's address is not shown to
-    /// whoever knows the e-mail address.
+    /// Customer as this request describes them: data of other requests is not shown to a client
+    /// that only has the e-mail address.
     pub customer: Customer,
 }
 
@@ -38,8 +38,8 @@ pub struct Registered {
 /// requests for a new address at once: the second commit is a conflict, and its caller begins
 /// again.
 ///
-/// Who comes back with the same details, which is nearly everybody, is known by the line in the
-/// index alone: it says when the customer was made and what the last request said of them.
+/// A returning customer with unchanged details, the usual case, is served from the index entry
+/// alone: it has the time of creation and a digest of the last request.
 pub async fn register(
     store: &Store,
     batch: &mut Batch,
@@ -154,7 +154,7 @@ struct Line {
     last: Option<Last>,
 }
 
-/// What is known without reading the customer's row.
+/// Summary of a customer without a read of their row.
 struct Last {
     created_at: Timestamp,
     /// When the row was written last.
@@ -203,9 +203,9 @@ impl Line {
     }
 }
 
-/// A number for all that a request says of a customer. Two requests that differ share one about
-/// never; then the later one's news waits for the next day's writing of the row, and its own
-/// transaction has it all the same.
+/// Digest of a request's customer fields. Different requests share one about never; in that case
+/// the later request's changes wait for the next day's write of the row, and its own transaction
+/// has them nevertheless.
 fn digest(new: &NewCustomer) -> u64 {
     let given = [&new.first_name, &new.last_name, &new.email].map(Some);
     let may_be_given = [
@@ -216,8 +216,8 @@ fn digest(new: &NewCustomer) -> u64 {
         new.country_code.as_ref(),
         new.zip_code.as_ref(),
     ];
-    // One field's number is the next one's seed. No text is the byte 255, so what was not given
-    // differs from what is empty.
+    // The digest of one field is the seed of the next. No text is the byte 255, so a missing field
+    // differs from an empty one.
     let fields = given.into_iter().chain(may_be_given);
     fields.fold(0, |so_far, field| {
         xxh3_64_with_seed(field.map_or(&[u8::MAX][..], |text| text.as_bytes()), so_far)

@@ -1,5 +1,5 @@
-//! How transactions and customers lie in the store: keys, snapshots, events, timers, the list index
-//! and how many it lists.
+//! Storage of transactions and customers: keys, snapshots, events, timers, the list index with its
+//! counts.
 //!
 //! Everything that one step of a transaction writes goes into one [`crate::store::Batch`]: a reader
 //! sees the whole step or nothing of it. Keys are binary and begin with what they are looked up by,

@@ -10,7 +10,7 @@ use crate::limits::ATTEMPTS_PER_ID;
 use crate::store::{Batch, Direction, Store, StoreError, Table};
 use crate::transaction::Transaction;
 
-/// What an attempt is called at one connection's provider.
+/// Provider's id of an attempt at one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     connection: ConnectionId,
@@ -49,7 +49,7 @@ impl Name {
         })
     }
 
-    /// Its row in the index table.
+    /// Key of its row in the index table.
     pub(crate) fn key(&self) -> Vec<u8> {
         let kind = match self.kind {
             NameKind::Reference => REFERENCE,
@@ -123,8 +123,7 @@ pub async fn attempts_with_id(
     Ok(owners.collect())
 }
 
-/// What the provider calls the attempts at one connection, in the order of those ids, from behind
-/// `after` on.
+/// The provider's ids of the attempts at one connection, in order, after `after`.
 pub async fn provider_ids(
     store: &Store,
     connection: ConnectionId,
@@ -171,7 +170,7 @@ pub(crate) fn new_names(
     names
 }
 
-/// What the index has under a name.
+/// Value of a name's row in the index.
 pub(super) fn row(transaction: TransactionId, attempt: AttemptId) -> Vec<u8> {
     [
         &keys::transaction(transaction)[..],

@@ -14,7 +14,7 @@ const TIMELINE_EVENTS: usize = 10_000;
 /// Rows of the index of open attempts that are read at once.
 const OPEN_PAGE: usize = 2_000;
 
-/// One step: what the transaction was, what it is, and what happened in between.
+/// One step: the transaction before and after it, and the events in between.
 pub struct Step<'a> {
     /// `None` when this step makes the transaction.
     pub before: Option<&'a Transaction>,
@@ -174,7 +174,7 @@ fn parsed(id: TransactionId, row: &[u8]) -> Result<Transaction, RecordError> {
     serde_json::from_slice(row).map_err(|_| RecordError::damaged("transaction", id))
 }
 
-/// All that happened to a transaction, oldest first.
+/// All events of a transaction, oldest first.
 pub async fn timeline(store: &Store, id: TransactionId) -> Result<Vec<Recorded>, RecordError> {
     let prefix = keys::transaction(id);
     let rows = store

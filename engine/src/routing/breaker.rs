@@ -7,17 +7,17 @@
 //!                           10 good probes in a row
 //! ```
 //!
-//! The rate finds a provider that fails often under load; the row finds one that is dead, however
-//! little traffic there is. While it is open, each plan that would have gone there first is
-//! counted, and one in twenty goes there all the same. When traffic is so thin that twenty plans
-//! take longer than ten minutes, one goes every ten minutes.
+//! The rate finds a provider that fails often under load; the row finds one that is down, even with
+//! little traffic. While it is open, each plan that would have used the connection first is
+//! counted, and one in twenty is sent there as a probe. When traffic is so thin that twenty plans
+//! take longer than ten minutes, there is one probe every ten minutes.
 
 use std::time::Duration;
 
 use super::window::Window;
 use crate::clock::Timestamp;
 
-/// A change that people want to hear of.
+/// Breaker transition worth logging: opened or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     Opened,
@@ -32,7 +32,7 @@ pub(super) struct Breaker {
     trial: Option<Trial>,
 }
 
-/// What is remembered while it is open.
+/// State of an open breaker.
 #[derive(Clone, Debug)]
 struct Trial {
     since: Timestamp,

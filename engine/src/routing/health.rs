@@ -1,8 +1,8 @@
-//! What was lately heard of each connection and method: the breaker, how attempts ended, whether
-//! its account is empty.
+//! Recent results of each connection and method: the breaker, outcomes of attempts, and whether its
+//! account is empty.
 //!
-//! Bounded: connections that were not heard of for long are forgotten when there are too many. A
-//! note and a look cost a look-up in a map and a handful of buckets.
+//! Bounded: connections without recent results are evicted when there are too many. An update and a
+//! read cost a lookup in a map and a handful of buckets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 use crate::ids::ConnectionId;
 use crate::transaction::{HealthNumbers, Kind};
 
-/// What health is kept of.
+/// Key of a health entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub connection: ConnectionId,
@@ -30,11 +30,11 @@ pub struct Heard {
     pub faults_per_mille: u32,
 }
 
-/// The health of all connections, as this process heard of it.
+/// Health of all connections, as observed by this process.
 #[derive(Debug)]
 pub struct Health {
-    /// Two generations: what is noted moves into the young one, and when that is full the old one
-    /// is forgotten.
+    /// Two generations: an updated entry moves into the young one; when that is full the old one is
+    /// dropped.
     young: BTreeMap<Key, Condition>,
     old: BTreeMap<Key, Condition>,
     limit: usize,
@@ -81,7 +81,7 @@ impl Health {
         condition.breaker.note(verdict.works?, began, now)
     }
 
-    /// How a connection has lately done with a method.
+    /// Recent results of a connection with a method.
     pub fn heard(&self, key: &Key, now: Timestamp) -> Heard {
         let known = self.young.get(key).or_else(|| self.old.get(key));
         known.map_or_else(Heard::default, |condition| condition.heard(now))
@@ -108,7 +108,7 @@ impl Health {
         }
     }
 
-    /// All that is known, in the order of the keys.
+    /// All entries, in the order of the keys.
     pub fn all(&self, now: Timestamp) -> Vec<(Key, Heard)> {
         let both = self.young.iter().chain(&self.old);
         let mut all: Vec<_> = both

@@ -24,7 +24,7 @@ pub struct RuleSet {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What people call it.
+    /// Name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Which transactions; left out: all.
@@ -37,7 +37,7 @@ pub struct Rule {
     pub only: bool,
 }
 
-/// All that is given has to hold.
+/// Conditions of a rule; all that are present have to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -60,7 +60,7 @@ pub struct Match {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// How a rule orders connections.
+/// Order that a rule gives to connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Strategy {
@@ -95,7 +95,7 @@ pub struct Weight {
 #[serde(transparent)]
 pub struct MethodPattern(pub String);
 
-/// What is wrong with a rule set, and where.
+/// Error in a rule set, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path} {problem}")]
 pub struct RuleError {

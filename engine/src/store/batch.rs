@@ -10,8 +10,8 @@ use crate::limits::{STORE_KEY_BYTES, STORE_VALUE_BYTES};
 ///
 /// Checks look at the rows as they are when the store's only writer reaches this commit, so no
 /// other commit can slip in between a check and the change it guards. They do not see the changes
-/// of their own batch. Two changes of the same row in one batch leave the later one; what is added
-/// comes on top of that.
+/// of their own batch. Two changes of the same row in one batch leave the later one; increments are
+/// applied after it.
 #[derive(Default)]
 pub struct Batch {
     /// Keys and values one after the other: a commit costs two allocations that grow, not two for

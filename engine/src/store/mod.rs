@@ -149,7 +149,7 @@ struct Inner {
 
 /// State that the handles and the writer share.
 struct Shared {
-    /// None while the backend is being reopened, and after the store is closed.
+    /// `None` while the backend is being reopened, and after the store is closed.
     kv: ArcSwapOption<Box<dyn Kv>>,
     /// Reason for which the store cannot be used now.
     down: ArcSwapOption<String>,

@@ -103,7 +103,7 @@ fn a_dead_provider_with_little_traffic_is_found_by_its_faults_in_a_row() {
         health.note(&key(), verdict(false), now, now),
         Some(Turn::Opened)
     );
-    // Traffic too thin for one in twenty: a probe every ten minutes all the same.
+    // Too little traffic for one in twenty: a probe every ten minutes.
     assert!(!health.grant(&key(), at(14 * 60_000 - 1)));
     assert!(health.grant(&key(), at(14 * 60_000)));
     assert!(!health.grant(&key(), at(15 * 60_000)));

@@ -86,8 +86,7 @@ pub enum FlushEnd {
     FailedAndKept,
     /// The process dies before any of it is durable.
     Lost,
-    /// The process dies when so many of its rows are made. What a backend's checksums are there
-    /// against.
+    /// Crashes the process after this many rows. Tests the checksums of a backend.
     Torn(usize),
 }
 
