@@ -38,7 +38,7 @@ pub fn server(engine: &Engine) -> anyhow::Result<Router> {
     Ok(parts.all())
 }
 
-/// What is known of a client by its headers.
+/// Client's context from its headers.
 pub fn client_context(headers: &HeaderMap) -> ClientContext {
     let settings = HttpSettings {
         client_address_header: Some("x-address".to_owned()),

@@ -1,6 +1,6 @@
-//! Where the customer goes after a payment: the merchant's own URL, with our two parameters behind
-//! whatever query it has. Those of the same name that it has already are replaced: otherwise the
-//! merchant's server could read an old or a forged outcome.
+//! Return URL of a payment: the merchant's own, with our two parameters after its query. Parameters
+//! of the same names in the merchant's URL are replaced: otherwise the merchant's server could read
+//! an old or a forged outcome.
 
 use switchyard_engine::ids::TransactionId;
 use switchyard_engine::transaction::Status;

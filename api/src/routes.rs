@@ -50,7 +50,7 @@ pub fn framed(routes: Router<ApiState>, state: ApiState) -> Router {
         .with_state(state)
 }
 
-/// The public side by itself.
+/// Router of the public side only.
 pub fn router(state: ApiState) -> Router {
     framed(complete(routes(), &state), state)
 }

@@ -52,8 +52,8 @@ pub struct HttpSettings {
     pub method_icons: Arc<MethodIcons>,
     /// Disk space that new transactions leave free; `None`: the store uses no disk.
     pub disk_reserve: Option<DiskReserve>,
-    /// Countries (alpha-2) from which nobody pays: neither the checkout page nor a restriction
-    /// offers them.
+    /// Excluded countries of payers (alpha-2): neither the checkout page nor a restriction offers
+    /// them.
     pub excluded_countries: Vec<String>,
 }
 

@@ -1,5 +1,4 @@
-//! How the program starts, refuses to start, and ends: as an operator meets it, through the real
-//! binary.
+//! Start, refused starts and stop of the program, through the real binary.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -79,7 +79,7 @@ mod tests {
             back("http://127.0.0.1:9000/a").unwrap().host,
             "127.0.0.1:9000"
         );
-        // A name that is not what it looks like is shown as what it is.
+        // A deceptive internationalized name is shown in its ASCII form.
         assert_eq!(
             back("https://аpple.example/").unwrap().host,
             "xn--pple-43d.example"

@@ -1,8 +1,8 @@
 //! Live status: server-sent events for pages with script, and a small answer for those whose
 //! network lets no stream through.
 //!
-//! Both say one short mark that changes whenever the page would show something else. The page then
-//! asks for itself again: what it shows is made in one place.
+//! Both send one short mark that changes whenever the page would change. The page then reloads
+//! itself: its content is rendered in one place only.
 
 use std::convert::Infallible;
 use std::time::Duration;

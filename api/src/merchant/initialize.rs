@@ -168,8 +168,8 @@ fn replayed(answer: Answer) -> Response {
     response
 }
 
-/// Anybody can send a public key: to them the name of the field would tell, guess by guess, what
-/// somebody else has sent.
+/// A public key is known to everyone: for them the name of the field would reveal, guess by guess,
+/// the fields of another client's request.
 fn differs(kind: KeyKind, field: String) -> ApiError {
     let problem = match kind {
         KeyKind::Secret => {

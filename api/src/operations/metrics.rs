@@ -1,5 +1,5 @@
 //! `GET /metrics` for Prometheus. docs/metrics.md lists all metrics; each is recorded where it
-//! happens, by the name that stands there.
+//! happens, by the name in that list.
 
 use std::time::Duration;
 

@@ -1,12 +1,11 @@
-//! What a field of a connection's configuration has to look like, by its gateway's schema:
-//! `minLength`, `maxLength`, `pattern`, `format`, `minimum`, `maximum`. Other keywords say nothing
-//! here.
+//! Checks of a field of a connection's configuration by its gateway's schema: `minLength`,
+//! `maxLength`, `pattern`, `format`, `minimum`, `maximum`. Other keywords are ignored here.
 
 use regex::RegexBuilder;
 use serde_json::Value;
 use switchyard_engine::email;
 
-/// What is wrong with a value of the right type, to be read after its name. It never repeats the
+/// Problem of a value of the right type, in words that follow its name. They never repeat the
 /// value, which may be a secret.
 pub fn wrong(property: &Value, value: &Value) -> Option<String> {
     match value {

@@ -130,7 +130,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         None => None,
     };
     let listener = bind(settings.server.listen, "server.listen or --port").await?;
-    // From here on SIGTERM and SIGINT shut the server down, also during the start.
+    // After this, SIGTERM and SIGINT shut the server down, also during the start.
     let signals = StopSignals::listen()?;
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;

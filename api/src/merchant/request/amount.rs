@@ -10,7 +10,7 @@ use crate::error::{ErrorCode, Problem};
 
 /// Reads both; problems come in the order amount, currency.
 pub fn read(form: &mut Form<'_, '_>) -> Option<Amount> {
-    // What is wrong with an amount depends on its currency, which stands after it: its own problems
+    // The rules for an amount depend on its currency, which follows it: problems of the currency
     // are held back.
     let mut about_currency = Vec::new();
     let currency = currency(&mut Form::new(form.object, &mut about_currency));

@@ -1,8 +1,8 @@
 //! JSON as requests bring it: read once, borrowed from the body, numbers kept as they were written.
 //!
-//! An amount must never pass through a float, so a number stays text until somebody knows what it
-//! means. What nobody asks for is only skipped: it may be nested as deeply as the body is long, and
-//! costs nothing.
+//! An amount must never pass through a float, so a number stays text until the reader of its field
+//! parses it. Unread values are only skipped: they may be nested as deeply as the body is long, and
+//! cost nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -44,7 +44,7 @@ impl<'a> Value<'a> {
         value.unwrap_or(Self::Broken)
     }
 
-    /// What to call it in a message.
+    /// Name of the type in a message.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Null => "null",
