@@ -203,7 +203,7 @@ fn add(sums: &mut BTreeMap<Currency, i64>, amount: Amount) {
     *sum = sum.saturating_add(amount.minor());
 }
 
-/// Long-term results only, without the current breaker and error rate.
+/// Recent results without temporary conditions: an open breaker, a lack of funds.
 fn without_sickness(heard: Heard) -> Heard {
     Heard {
         numbers: HealthNumbers {

@@ -114,7 +114,7 @@ fn by_health(
     mut wanted: Vec<Placed>,
     mut grant: impl FnMut(ConnectionId) -> bool,
 ) -> (Vec<Placed>, Option<ConnectionId>) {
-    // A single connection is tried whatever its health: there is no alternative.
+    // A single connection is tried whatever its health: without an alternative, no plan avoids it.
     let askable = if wanted.len() > 1 { wanted.len() } else { 0 };
     let probe = wanted
         .iter()

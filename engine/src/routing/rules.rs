@@ -37,7 +37,7 @@ pub struct Rule {
     pub only: bool,
 }
 
-/// Conditions of a rule; all that are present have to hold.
+/// Conditions of a rule, combined with AND.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
