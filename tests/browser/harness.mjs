@@ -1,4 +1,5 @@
-// What the browser tests share: a real server, a real Chromium, and the merchant's side of the API.
+// Shared parts of the browser tests: a real server, a real Chromium, and the merchant's side of the
+// API.
 //
 // `cargo xtask test browser` sets what is needed and runs every `*.test.mjs` of this folder. By
 // hand, after one such run: `node --test tests/browser/NAME.test.mjs`.

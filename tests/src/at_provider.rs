@@ -161,7 +161,7 @@ impl AtProvider {
         received.map(drop).map_err(refused)
     }
 
-    /// Waits for this status and asks nobody.
+    /// Waits for this status without a query.
     ///
     /// # Errors
     /// When it does not come.
@@ -178,7 +178,8 @@ impl AtProvider {
         .await
     }
 
-    /// Asks as the merchant's server does, until this holds; time passes meanwhile.
+    /// Verifies as the merchant's server does, until the condition holds; time passes between
+    /// requests.
     ///
     /// # Errors
     /// When it never holds.

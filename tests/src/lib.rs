@@ -1,7 +1,6 @@
-//! What the outside tests share: a real server in its own process, a client for it, and a
-//! merchant's webhook endpoint that misbehaves on request. Nothing here but `store`, `merchant`,
-//! `at_provider` and `crash` knows the engine's code: the others see what a merchant and an
-//! operator see.
+//! Shared parts of the end-to-end tests: a real server in its own process, a client for it, and a
+//! merchant's webhook endpoint that misbehaves on request. Only `store`, `merchant`, `at_provider`
+//! and `crash` use the engine's code: the others see the interfaces of merchants and operators.
 
 pub mod at_provider;
 pub mod client;

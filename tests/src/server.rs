@@ -17,7 +17,7 @@ use crate::tidy::root;
 /// How long a debug build may take to be ready on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a test may want to be different.
+/// Settings that a test may override.
 #[derive(Clone, Default)]
 pub struct Setup {
     /// Requests a key may make in a minute; none: no limit.
@@ -28,7 +28,7 @@ pub struct Setup {
     pub gateways: Option<PathBuf>,
 }
 
-/// What `data/dev.json` tells (the names are part of the contract).
+/// Content of `data/dev.json` (the names are part of the contract).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dev {
     pub base_url: String,
@@ -185,7 +185,7 @@ impl Server {
         Ok(())
     }
 
-    /// How it ended, once it has.
+    /// Exit status, once the process has ended.
     pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
         let mut process = self.process.take().context("it does not run")?;
         let ended = tokio::time::timeout(Duration::from_secs(30), process.wait()).await;
@@ -268,12 +268,12 @@ impl Server {
         Ok(())
     }
 
-    /// Where it listens: `127.0.0.1` and its port, for those who speak without a client.
+    /// Address of the listener: `127.0.0.1` and its port, for tests that connect without a client.
     pub fn address(&self) -> (&'static str, u16) {
         ("127.0.0.1", self.port)
     }
 
-    /// Where the server keeps everything.
+    /// Data folder of the server.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }

@@ -1,5 +1,5 @@
-//! Requests that a program makes up from `/openapi.json`: whatever comes, the server answers as its
-//! document says, and never with a fault.
+//! Requests that a program generates from `/openapi.json`: each response is as the document says,
+//! and none is an internal error.
 
 use std::path::PathBuf;
 use std::process::Stdio;

@@ -67,7 +67,7 @@ async fn show(
     Segment(reference): Segment<String>,
 ) -> (StatusCode, Json<Value>) {
     match books.lock().unwrap().get_mut(&reference) {
-        // The payer has confirmed meanwhile.
+        // The payer has confirmed in between.
         Some(charge) => {
             charge["status"] = "paid".into();
             (StatusCode::OK, Json(charge.clone()))

@@ -11,7 +11,7 @@ use switchyard_tests::store::power_cut::{Before, Survives, build_shim, cut};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};
 
-/// What a round leaves of the writes that were not synced.
+/// Fate of the writes that were not synced, in each round.
 const SURVIVES: [Survives; 4] = [
     Survives::Nothing,
     Survives::Pages,
@@ -138,7 +138,7 @@ fn cut_the_making(backend: Backend, rounds: u64) {
 }
 
 /// The kill may fall between the creation of a file and the shim's note of it: then the log still
-/// tells of the file that had its inode before.
+/// names the file that had its inode before.
 #[test]
 fn a_file_that_was_created_and_not_noted_is_not_taken_for_the_one_whose_inode_it_got() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -13,7 +13,7 @@ use switchyard_gateway_check::{Samples, check};
 struct Check {
     /// The library
     library: PathBuf,
-    /// What its provider says when all is well; by default the check.json beside its gateway.json
+    /// Normal responses of its provider [default: the check.json beside its gateway.json]
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// One JSON object instead of a table

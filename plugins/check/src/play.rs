@@ -24,7 +24,7 @@ pub(crate) struct Stage<'a> {
     pub secrets: Vec<String>,
 }
 
-/// How a call ended, and what it did on the way.
+/// End of a call, and its effects.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub end: End,

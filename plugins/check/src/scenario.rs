@@ -1,4 +1,4 @@
-//! What is tried with each operation that asks the provider.
+//! Scenarios of each operation that sends requests to the provider.
 
 use serde_json::Value;
 use switchyard_gateway::wire::HttpRequest;

@@ -52,7 +52,7 @@ async fn passes(library: &Path) -> Report {
     assert!(report.is_good(), "{report}");
     let is_skipped = |row: &&switchyard_gateway_check::Row| row.verdict == Verdict::NotChecked;
     let skipped = report.rows.iter().filter(is_skipped);
-    // What nobody can try with a gateway that asks nobody; all else has its sample.
+    // Checks that do not apply to a gateway without requests; all others have their samples.
     for row in skipped {
         assert!(
             row.check.contains("echoed"),
@@ -259,8 +259,8 @@ async fn each_harm_of_the_misbehaving_gateway_has_its_finding() {
             "{description} {rule}: {}",
             row.says
         );
-        // Whatever it is told: its check of the credentials sends what could move money, and it
-        // sleeps on a clock of its own.
+        // A gateway that breaks each rule: its check of the credentials sends a request that could
+        // move money, and it sleeps on a clock of its own.
         for (part, rule) in [
             ("check_config", "moves no money"),
             ("check_config", "502 with HTML"),

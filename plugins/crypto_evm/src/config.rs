@@ -1,4 +1,4 @@
-//! What an operator enters for a connection.
+//! Configuration of a connection, as the operator enters it.
 
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault, Money};
@@ -175,7 +175,7 @@ impl Settings {
         (index < self.share.end).then_some(index)
     }
 
-    /// What `money` costs, in every coin that has a price.
+    /// Price of `money` in every coin that has a rate.
     pub fn wanted(&self, money: &Money) -> Vec<Wanted> {
         let priced = |coin: &Coin| Some(Wanted::of(coin, self.rates.price(money, coin)?));
         self.coins.iter().filter_map(priced).collect()
@@ -224,7 +224,7 @@ const fn an_hour() -> i64 {
 
 /// The number of the first sandbox address: half of those that an xpub can derive.
 const SANDBOX_FROM: u32 = 1 << 30;
-/// From here on the private key is needed.
+/// Numbers of hardened keys begin here: they need the private key.
 const HARDENED: u32 = 1 << 31;
 const MOST_CONFIRMATIONS: u64 = 100;
 const MOST_MINUTES: i64 = 7 * 24 * 60;

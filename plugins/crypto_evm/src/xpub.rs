@@ -83,7 +83,7 @@ impl Receiving {
     }
 }
 
-/// Nothing for a number that is not below the order of the curve.
+/// `None` for a number that is not below the order of the curve.
 fn scalar(bytes: &[u8]) -> Option<Scalar> {
     use k256::elliptic_curve::ff::PrimeField;
     let bytes = FieldBytes::try_from(bytes).ok()?;

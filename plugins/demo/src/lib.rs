@@ -161,7 +161,7 @@ fn unknown_number(direction: Direction) -> Outcome {
     .about_field("msisdn")
 }
 
-/// What was typed on the checkout page comes before what the merchant knows of the customer.
+/// Entries on the checkout page take precedence over the merchant's data of the customer.
 fn paying(fields: &Fields, payer: &Payer) -> Option<String> {
     ["msisdn", "phone"]
         .iter()

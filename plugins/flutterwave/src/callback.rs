@@ -1,6 +1,6 @@
-//! Flutterwave's callbacks. What they carry proves who sent them once, and not what they say now:
-//! the secret hash is a constant, and the newer signature has no time in it. So a callback is never
-//! more than a hint to ask.
+//! Flutterwave's callbacks. Their content proves their sender once, and not the present state: the
+//! secret hash is a constant, and the newer signature has no time in it. So a callback is never
+//! more than a hint to query.
 
 use ring::hmac;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What an operator enters for a connection.
+//! Configuration of a connection, as the operator enters it.
 
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault};
@@ -6,7 +6,7 @@ use switchyard_gateway::{Context, Environment, Fault};
 #[derive(Deserialize)]
 pub struct Config {
     pub secret_key: String,
-    /// What the dashboard calls "secret hash": every callback carries it.
+    /// "Secret hash" of the dashboard: every callback carries it.
     #[serde(default)]
     pub secret_hash: String,
     #[serde(default)]

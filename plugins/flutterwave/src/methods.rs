@@ -1,4 +1,4 @@
-//! What Flutterwave can do with each method code of ours: one table, from which the rows of
+//! Flutterwave's counterpart of each of our method codes: one table, from which the rows of
 //! `gateway.json` follow (a test holds the two against each other).
 //!
 //! `barter` is missing because Flutterwave has closed that product.
@@ -7,7 +7,7 @@ use switchyard_gateway::{Fault, Money};
 
 use Way::{BankTransfer, Mobile, Page, Qr, Ussd};
 
-/// How a payment is collected.
+/// Way of collecting a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// On Flutterwave's own page, where the payer may try several cards.

@@ -48,7 +48,7 @@ fn thousand(method: &Method) -> Money {
     Money::from_minor(minor, method.currency, decimals)
 }
 
-/// What the gateway sends for a payment or a payout.
+/// Request of the gateway for a payment or a payout.
 async fn sent(flutterwave: &Simulator, method: &Method, operation: Operation) -> Value {
     let driver = Driver::<Flutterwave>::new(flutterwave.config());
     let mut state = Value::Null;

@@ -26,7 +26,7 @@ struct Bench {
     driver: Driver<Flutterwave>,
 }
 
-/// What the engine keeps of an attempt.
+/// State that the engine keeps of an attempt.
 struct Attempt {
     reference: String,
     method: &'static Method,
@@ -289,7 +289,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() {
             .flutterwave
             .mishaps
             .next("POST", "/v3/charges", mishap.clone());
-        // What is asked meanwhile is not found at first: that proves nothing.
+        // The next query gets "not found" at first: that proves nothing.
         bench.flutterwave.hide_for(1);
         let (mut attempt, called) = bench.pay(2 * at, "mpesa_ke").await;
         assert!(unclear(&called), "{mishap:?}: {called:?}");

@@ -2,11 +2,11 @@
 //! the rows of `gateway.json` follow (a test holds the two against each other).
 //!
 //! pawaPay serves more operators (Congo, Ethiopia, Gabon, Lesotho, Mozambique, Sierra Leone): they
-//! have no method code, so nobody could ask for them.
+//! have no method code, so no payment could use them.
 
 use switchyard_gateway::{Fault, Money};
 
-/// Who approves a payment, and how.
+/// Approval of a payment: by whom, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authorisation {
     /// A prompt for the PIN comes to the phone, or the payer calls it up.

@@ -6,8 +6,7 @@ use switchyard_gateway::{Amount, Direction, Outcome, PayerAction};
 
 use crate::failures;
 
-/// Which of the three. It is kept with the attempt, because a refund is asked about at an address
-/// of its own.
+/// Kind of transfer. It is kept with the attempt, because a refund has a query address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -57,7 +56,7 @@ pub fn metadata(transaction: &str) -> Value {
     json!([{ "transactionId": transaction }])
 }
 
-/// What the request to make one is answered with.
+/// Response to the request for a transfer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Initiated {
@@ -129,8 +128,8 @@ impl Transfer {
         .find_map(|(kind, id)| Some((kind, id.as_deref()?)))
     }
 
-    /// What it came to. Only COMPLETED, FAILED and REJECTED are final; a word that pawaPay adds
-    /// later is unknown.
+    /// Outcome of the transfer. Only COMPLETED, FAILED and REJECTED are final; a word that pawaPay
+    /// adds later is unknown.
     pub fn outcome(&self) -> Outcome {
         let outcome = match self.status.as_str() {
             "COMPLETED" => self.completed(),

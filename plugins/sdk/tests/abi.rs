@@ -53,7 +53,7 @@ struct Host {
 /// # Safety
 /// `ctx` is the `Vec` of the step that runs, and `part` is readable.
 unsafe extern "C" fn put(ctx: *mut c_void, part: Bytes) {
-    // SAFETY: made of a `&mut Vec<u8>` that nobody else uses during the step.
+    // SAFETY: made of a `&mut Vec<u8>` that has no other user during the step.
     let said = unsafe { &mut *ctx.cast::<Vec<u8>>() };
     // SAFETY: lent for the duration of this call.
     said.extend_from_slice(unsafe { part.as_slice() });

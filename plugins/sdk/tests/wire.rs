@@ -1,5 +1,5 @@
-//! Holds every message of the wire against its golden file. A file may gain fields; what stands in
-//! it stays.
+//! Compares every message of the wire with its golden file. A file may gain fields; existing fields
+//! stay.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What an operator enters for a connection.
+//! Configuration of a connection, as the operator enters it.
 
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault};
@@ -20,7 +20,7 @@ impl Config {
         cx.config()
     }
 
-    /// What is wrong with the key before anybody is asked: a test key in live would take orders and
+    /// Error in the key that is visible without a request: a test key in live would take orders and
     /// no money.
     pub fn wrong_key(&self, environment: Environment) -> Option<&'static str> {
         let is = |mode: &str| {

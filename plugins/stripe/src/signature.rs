@@ -4,7 +4,7 @@
 
 use ring::hmac;
 
-/// What a signature proves.
+/// Conclusion from a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// Stripe wrote it, within five minutes of now.
@@ -55,5 +55,5 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// What Stripe's own libraries take.
+/// Tolerance of Stripe's own libraries.
 const TOLERANCE_S: i64 = 300;

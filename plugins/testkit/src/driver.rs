@@ -60,7 +60,7 @@ impl<G: Entry> Driver<G> {
         self
     }
 
-    /// What the next calls take for the time: RFC 3339 in UTC.
+    /// Sets the time of the next calls: RFC 3339 in UTC.
     pub fn set_now(&self, now: &str) {
         now.clone_into(&mut self.desk().now);
     }

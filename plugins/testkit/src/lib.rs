@@ -1,4 +1,5 @@
-//! What the tests of gateways share, as a dev-dependency: a gateway itself never depends on this.
+//! Shared parts of the gateways' tests, as a dev-dependency: a gateway itself never depends on this
+//! crate.
 //!
 //! - [`Driver`] runs a gateway's calls over real HTTP, without an engine: it performs the effects,
 //!   keeps the cache and the state.

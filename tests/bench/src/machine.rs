@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-/// Lines of a name and what is known of it.
+/// Description of the machine: lines of a name and a value.
 pub fn described() -> Vec<(&'static str, String)> {
     vec![
         ("processor", processor()),
@@ -28,10 +28,10 @@ pub fn worked() -> f64 {
     ticks / TICKS_A_SECOND
 }
 
-/// What the kernel tells times in, whatever it counts in itself.
+/// Unit of times in the kernel's files, whatever its internal unit.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Its version without what a builder put behind it, which says nothing to others.
+/// Version of the kernel without a builder's suffix.
 fn kernel() -> String {
     let release = first_line("/proc/sys/kernel/osrelease");
     let version = release.split('-').next().unwrap_or(&release);

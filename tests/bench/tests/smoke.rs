@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_switchyard-bench");
 
-/// What is measured besides this package lies beside it once the workspace is built, which
+/// Programs that are measured besides this package are beside it once the workspace is built, which
 /// `cargo xtask test` has done.
 fn build() -> anyhow::Result<()> {
     if std::env::var_os("SWITCHYARD_STAGED").is_some() {

@@ -1,11 +1,11 @@
-//! What providers send, as the bundled gateways read it: callbacks, and answers to what they ask.
+//! Input of providers to the bundled gateways: callbacks, and responses to requests.
 //!
 //! A sample is parts with a line `---` between them: the first is the operation (`callback signed`,
 //! `collect`, `query`), then come the provider's answers, each with its status on the first line. A
 //! callback's own part follows the operation: headers, an empty line, body.
 //!
-//! Without the secret nobody is trusted, nothing panics or hangs, and a provider that only fails
-//! neither declined nor paid.
+//! Without the secret no callback is trusted, no code panics or hangs, and a provider that only
+//! fails neither declined nor paid.
 
 use std::fmt::Write as _;
 

@@ -5,9 +5,9 @@
 //! the 500s, shows no secret, and carries the headers that every answer carries.
 //!
 //! The app has a connection to the test gateway, `{connection}`, where an attempt of `{reference}`
-//! waits for news; a callback to it is waited for until its gateway has dealt with it. `{signed}`
-//! is the body's signature by the connection's secret, and only a callback that carries it is
-//! believed. `{answers}` is what a payer has answered who is about to confirm `{payment}`.
+//! is pending; the target waits until the gateway has processed a callback to it. `{signed}` is the
+//! body's signature by the connection's secret, and only a callback that carries it is trusted.
+//! `{answers}` are the form entries of a payer who is about to confirm `{payment}`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,18 +32,18 @@ use tower::ServiceExt as _;
 
 use crate::{headers, linked};
 
-/// What merchants, payers and providers ask.
+/// Requests of merchants, payers and providers.
 pub fn public(bytes: &[u8]) {
     HOUSE.with_borrow_mut(|house| house.ask(bytes, None));
 }
 
-/// What an operator asks: the token is right, so that all else is looked at.
+/// Requests of an operator: the token is valid, so that the rest is processed.
 pub fn operator(bytes: &[u8]) {
     HOUSE.with_borrow_mut(|house| house.ask(bytes, Some("/operator/v1")));
 }
 
-/// What comes of a public request: where the newest callback stands, and how many attempts
-/// `{payment}` has. For the test that holds that the samples get as far as they are meant to.
+/// Result of a public request: the state of the newest callback, and the number of attempts of
+/// `{payment}`. For the test that each sample gets as far as intended.
 pub fn comes_of(bytes: &[u8]) -> (Option<CallbackState>, usize) {
     HOUSE.with_borrow_mut(|house| {
         house.ask(bytes, None);
@@ -69,7 +69,7 @@ struct House {
     connection: ConnectionId,
     /// The last callback that was looked at.
     heard: Option<Callback>,
-    /// What stands for what in a sample.
+    /// Values of the placeholders in a sample.
     names: BTreeMap<&'static str, String>,
     /// Keys that a request wrote into a name or a description: any later answer may show them.
     written: BTreeSet<&'static str>,
@@ -198,7 +198,7 @@ impl House {
         let newest = self.runtime.block_on(async {
             for _ in 0..LOOKS {
                 let waiting = engine.list_callbacks(&waiting).await.expect("the store");
-                // Whose turn comes later by the clock waits for good: the clock hardly moves.
+                // A callback that is due later by the clock waits for good: the clock hardly moves.
                 let is_due = |one: &Callback| one.next_try_at <= Some(engine.clock().now());
                 if !waiting.iter().any(is_due) {
                     break;

@@ -1,5 +1,5 @@
 //! Everything that reads bytes from outside, each as a function that takes any bytes: it never
-//! panics, keeps to its limits, and what it accepts is what was written. `cargo xtask fuzz` runs
+//! panics, keeps to its limits, and an accepted value equals its text. `cargo xtask fuzz` runs
 //! these under libFuzzer with AddressSanitizer; the tests of this crate run each over its corpus
 //! and a seeded number of mutations of it.
 //!

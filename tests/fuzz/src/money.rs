@@ -1,11 +1,11 @@
-//! Amounts and rates: what is accepted is exactly what was written.
+//! Amounts and rates: an accepted value is exactly the written one.
 
 use switchyard_engine::clock::Timestamp;
 use switchyard_engine::exchange::fuzzing::{book, feed};
 use switchyard_engine::limits::AMOUNT_MAJOR;
 use switchyard_engine::money::{Amount, Correction, Currency, Rate};
 
-/// First byte: which currency. The rest: an amount as somebody wrote it.
+/// First byte: the currency. The rest: the text of an amount.
 pub fn amount(bytes: &[u8]) {
     let Some((choice, Ok(text))) = split(bytes) else {
         return;

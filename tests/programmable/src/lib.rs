@@ -43,7 +43,7 @@ struct Answer {
     status: String,
 }
 
-/// The body of a callback: what it is about is paid.
+/// Body of a callback: its charge is paid.
 #[derive(Deserialize)]
 struct News {
     reference: String,
@@ -84,7 +84,7 @@ struct Charges {
     next: Option<String>,
 }
 
-/// What a payment and a payout have in common here.
+/// Common part of a payment and a payout.
 struct Order<'a> {
     direction: Direction,
     reference: &'a str,
@@ -231,7 +231,7 @@ gateway!(Programmable);
 
 /// Status of the provider about a charge that it declined.
 const DECLINED: u16 = 402;
-/// What the provider answers about a charge that has not ended.
+/// Status of the provider's response about a charge that has not ended.
 const TOO_EARLY: u16 = 425;
 /// Unless the connection says otherwise.
 const PATIENCE: Duration = Duration::from_millis(1_500);

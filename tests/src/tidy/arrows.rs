@@ -1,4 +1,4 @@
-//! Who may know whom: crates by their manifests, rooms of the engine by what they name.
+//! Permitted dependencies: of crates by their manifests, of the engine's modules by their paths.
 
 use super::rules::{finding, has_word};
 use super::{Finding, Source};

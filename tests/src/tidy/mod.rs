@@ -1,4 +1,4 @@
-//! The rules of the house, as functions from a file to what is wrong with it.
+//! The repository's own lint rules, as functions from a file to its findings.
 //!
 //! `tests/tests/tidy.rs` runs every rule over every file of the repository. A rule that the
 //! compiler or clippy can hold lives there; these are the others: sizes, words, which room may know

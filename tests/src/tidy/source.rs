@@ -36,7 +36,7 @@ impl Source {
             .is_some_and(|(_, extension)| extensions.contains(&extension))
     }
 
-    /// Written by somebody else, or by a program: not ours to tidy.
+    /// Written by other authors, or generated: excluded from the rules.
     pub fn is_foreign(&self) -> bool {
         self.path.contains("/vendor/")
             || self.path.ends_with("package-lock.json")
@@ -89,7 +89,7 @@ fn is_test_path(path: &str) -> bool {
         || name.ends_with("_tests.rs")
 }
 
-/// What the splitter is inside of.
+/// Present context of the splitter.
 enum Inside {
     Code,
     LineComment,
@@ -124,7 +124,7 @@ fn split(text: &str) -> (String, String) {
     (code, comments)
 }
 
-/// How many characters to take, and what they lead into when that changes.
+/// Number of characters to consume, and the next context if it changes.
 fn step(chars: &[char], at: usize, inside: &Inside) -> (usize, Option<Inside>) {
     let rest = &chars[at..];
     let starts = |pattern: &str| {

@@ -21,7 +21,7 @@ use switchyard_engine::transaction::{ClientContext, Event, Transaction};
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
-/// What the misbehaving gateway believes.
+/// Key that the misbehaving gateway trusts.
 pub const KEY: &str = "the key of these tests";
 pub const SECRET: &str = "a secret of these tests";
 /// The number of the test gateway that stays pending.
@@ -144,7 +144,7 @@ impl Bench {
         Ok(found.attempts[0].reference.to_string())
     }
 
-    /// What the provider says of a payment of 25 USD.
+    /// Callback about a payment of 25 USD.
     pub async fn news(&self, id: TransactionId, status: &str) -> anyhow::Result<Value> {
         Ok(news(&self.reference(id).await?, status))
     }
@@ -229,7 +229,7 @@ pub fn connection(merchant: &Merchant) -> NewConnection {
     }
 }
 
-/// What the provider says of a charge of 25 USD.
+/// Callback about a charge of 25 USD.
 pub fn news(reference: &str, status: &str) -> Value {
     json!({
         "reference": reference, "id": format!("demo-{reference}"), "status": status, "amount": 2_500, "currency": "USD",

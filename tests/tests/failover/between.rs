@@ -1,5 +1,5 @@
-//! What an operator does to a gateway after an attempt at it was committed, and before its call has
-//! begun.
+//! Changes by an operator to a gateway after an attempt at it was committed, and before its call
+//! has begun.
 //!
 //! The engine begins calls on the runtime that it was started on, and its actors commit on threads
 //! of their own. So the tests start it on a runtime that stands still while the payer and the

@@ -1,4 +1,4 @@
-//! What an operator sees of routing over HTTP, of traffic that really ran.
+//! Operator's view of routing over HTTP, for traffic that really ran.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

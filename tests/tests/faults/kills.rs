@@ -1,4 +1,4 @@
-//! The server dies in the middle of its work, again and again, and nobody is the worse for it.
+//! The server is killed in the middle of its work, again and again, without a loss.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the tests of the host share: gateways in a folder of their own, a store in memory, and
+//! Shared parts of the host's tests: gateways in a folder of their own, a store in memory, and
 //! calls.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What keeps a bad gateway, a bad provider or a change of credentials from costing money.
+//! Protection of money against a bad gateway, a bad provider or a change of credentials.
 
 use std::sync::Arc;
 use std::time::Duration;

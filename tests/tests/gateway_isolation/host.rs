@@ -1,4 +1,4 @@
-//! A host of gateways with a provider and a store of its own, and what is asked of it.
+//! A host of gateways with a provider and a store of its own, and the requests to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,8 +74,8 @@ impl Host {
         self.gateways.add(&self.own_copy()).await.unwrap()
     }
 
-    /// With a hash of its own, by which its workers are told from those of other tests in this
-    /// process.
+    /// A copy with a hash of its own, which distinguishes its workers from those of other tests in
+    /// this process.
     pub fn own_copy(&self) -> PathBuf {
         let copy = self.folder.path().join("misbehaving.so");
         if !copy.exists() {
@@ -95,7 +95,7 @@ impl Host {
         (end, recovered)
     }
 
-    /// It is asked about an attempt.
+    /// Queries an attempt.
     pub async fn query(&self, gateway: &Arc<Version>) -> CallEnd {
         let mut call = self.call(gateway, Operation::Query, "");
         call.input["direction"] = json!("collect");
@@ -126,7 +126,8 @@ impl Host {
         }
     }
 
-    /// What a fault must come to: not sent before the first write, unknown after it. Answers why.
+    /// Required result of a fault: not sent before the first write, unknown after it. Returns the
+    /// reason.
     pub async fn fault(&self, gateway: &Arc<Version>, what: &str) -> String {
         let (end, recovered) = self.collect(gateway, what).await;
         let why = match (end.outcome, recovered) {
@@ -186,7 +187,7 @@ impl Others {
         Self { paid, done, task }
     }
 
-    /// They go on: so many more are paid.
+    /// Payments continue: this many more are paid.
     pub async fn go_on(&self) {
         let before = self.paid.load(Ordering::SeqCst);
         let more = || async {

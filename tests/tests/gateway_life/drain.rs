@@ -1,5 +1,5 @@
-//! A drain while a call is away and a payment is pending: what is left is counted down to nothing,
-//! and only then is it over.
+//! A drain while a call is in flight and a payment is pending: open attempts are counted down to
+//! zero, and only then the drain ends.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -166,7 +166,7 @@ impl Wait {
             .with_context(|| format!("it never said: {wanted}"))?
     }
 
-    /// What it says in the end.
+    /// Last output of the command.
     async fn ends(mut self) -> anyhow::Result<String> {
         let mut said = String::new();
         let mut output = self.process.stdout.take().context("a pipe")?;

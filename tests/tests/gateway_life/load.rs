@@ -1,5 +1,5 @@
 //! Gateways are added, upgraded, rolled back and removed while payments and payouts go through
-//! them, and nobody notices.
+//! them, without any effect on these.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const CLIENTS: usize = 8;
 const BETWEEN: usize = 5;
 const GATEWAYS: [&str; 2] = ["switchyard_demo", "understudy_demo"];
 
-/// What the clients did.
+/// Counts of the clients.
 #[derive(Default)]
 struct Tally {
     /// Payments that have to be successful, payments that have to be pending, and payouts that have
@@ -70,8 +70,8 @@ impl Tally {
     }
 }
 
-/// One client: payments that are paid by form and payouts in turn, until it is told to stop. Any
-/// refusal is an error.
+/// One client: payments that are paid by form and payouts in turn, until it is stopped. Any refusal
+/// is an error.
 async fn client(merchant: Client, payer: Client, tally: Arc<Tally>) -> anyhow::Result<()> {
     for turn in 0_usize.. {
         if tally.is_over() {

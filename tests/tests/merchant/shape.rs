@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-/// One line a field: its path, and its type; `?` after a type: or null. What stands below an object
-/// that is null is not looked for.
+/// One line a field: its path, and its type; `?` after a type: or null. Fields below an object that
+/// is null are skipped.
 pub fn check(data: &Value, table: &str) {
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (path, kind) = line

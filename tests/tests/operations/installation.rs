@@ -1,8 +1,8 @@
 //! An installation by the letter of docs/for-operators.md: the commands of that page, as a user
 //! without rights.
 //!
-//! The page's folders are moved below a temporary one, its user is one of this machine, and what it
-//! builds was built before.
+//! The page's folders are moved below a temporary one, its user is one of this machine, and its
+//! builds were made before.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,5 @@
-//! Bytes on a bare socket: requests that two readers could understand in two ways, and headers that
-//! nobody may set.
+//! Bytes on a bare socket: requests that two parsers could understand in two ways, and headers that
+//! no client may set.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn statuses(answers: &str) -> Vec<u16> {
         .collect()
 }
 
-/// What follows the request line and `Host`, and the body.
+/// A request to initialize a payment, with these headers after the request line and `Host`.
 fn initialize(server: &Server, headers: &str, body: &str) -> String {
     format!(
         "POST /v1/payments/initialize HTTP/1.1\r\nhost: pay.example\r\ncontent-type: application/json\r\nauthorization: Bearer {}\r\n\
@@ -133,10 +133,10 @@ async fn nothing_after_a_chunked_body_is_taken_for_a_request() -> anyhow::Result
     Ok(())
 }
 
-/// What may be sent, and the one answer that it may have, or none instead of 400. `{}` stands for a
+/// Bytes of a request, and the one permitted response instead of 400, or none. `{}` stands for a
 /// request that would make a payment.
 const OLD_AND_OTHER: &[(&str, &[u16])] = &[
-    // Who is meant is told twice, or not at all: proxies choose by it.
+    // `Host` is sent twice, or not at all: proxies choose by it.
     ("GET /healthz HTTP/1.1\r\n\r\n{}", &[400]),
     (
         "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n{}",
@@ -214,7 +214,7 @@ const OLD_AND_OTHER: &[(&str, &[u16])] = &[
     ),
 ];
 
-/// What a reader of another protocol, or an older one, makes of the same bytes.
+/// The same bytes for a parser of another protocol, or an older one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_forms_of_a_request_and_other_protocols_lead_nowhere_else() -> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;

@@ -100,7 +100,8 @@ impl Chain {
             .to_owned()
     }
 
-    /// Its receipt, once it is in a block: that is made at once, but not before the answer.
+    /// Sends a transaction, and returns its receipt once it is in a block: that happens at once,
+    /// but not before the response.
     fn send(&self, transaction: Value) -> Value {
         let hash = self.rpc("eth_sendTransaction", json!([transaction]));
         for _ in 0..PATIENCE {

@@ -1,5 +1,5 @@
-//! What the gateway asks for, and what each answer of Flutterwave means, row by row, without a
-//! network.
+//! Requests of the gateway, and the meaning of each of Flutterwave's responses, row by row, without
+//! a network.
 
 mod answers;
 mod others;
@@ -67,7 +67,7 @@ pub fn query(
         .run::<Flutterwave>(|_| answered())
 }
 
-/// What a charge that was shown to the payer keeps.
+/// State of a charge that was shown to the payer.
 pub fn shown() -> Value {
     json!({ "kind": "charge", "since": NOW, "is_shown": true })
 }

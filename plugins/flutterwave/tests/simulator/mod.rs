@@ -79,12 +79,12 @@ impl Simulator {
         self.state().now = now;
     }
 
-    /// What is made from now on becomes final when it is asked about for the time after this many.
+    /// Makes later transactions final only after this many queries.
     pub fn settle_after(&self, questions: u32) {
         self.state().settle_after = questions;
     }
 
-    /// Charges that are made from now on are not found for so many questions.
+    /// Hides later charges from this many queries.
     pub fn hide_for(&self, questions: u32) {
         self.state().hide_for = questions;
     }
@@ -104,8 +104,8 @@ impl Simulator {
         self.state().card(tx_ref, number)
     }
 
-    /// The payer goes on as they were shown: enters the code on the page, dials, scans. `false`:
-    /// there is nothing to go on with.
+    /// Completes the payer's shown step: enters the code on the page, dials, scans. `false`: there
+    /// is no such step.
     pub fn go_on(&self, tx_ref: &str) -> bool {
         self.state().go_on(tx_ref)
     }

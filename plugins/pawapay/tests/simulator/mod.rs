@@ -103,13 +103,12 @@ impl Simulator {
         self.state().now = now;
     }
 
-    /// What is accepted from now on becomes final when it is asked about for the time after this
-    /// many.
+    /// Makes later transfers final only after this many queries.
     pub fn settle_after(&self, questions: u32) {
         self.state().settle_after = questions;
     }
 
-    /// What is made from now on is not found for so many questions.
+    /// Hides later transfers from this many queries.
     pub fn hide_for(&self, questions: u32) {
         self.state().hide_for = questions;
     }

@@ -165,7 +165,7 @@ fn channel(code: &str) -> Value {
     })
 }
 
-/// What is wrong with the request itself: 400.
+/// Errors of the request itself: 400.
 fn shape(kind: Kind, request: &Value) -> Result<(), (&'static str, String)> {
     let text = |name: &str| request[name].as_str().unwrap_or_default();
     let bad = |what: String| Err(("INVALID_PARAMETER", what));
@@ -241,7 +241,7 @@ fn is_wallet(wallet: &Value) -> bool {
 }
 
 impl State {
-    /// What speaks against it: 200 with REJECTED. The operator when nothing does.
+    /// Reasons for a refusal: 200 with REJECTED. The operator when there are none.
     fn business(&self, kind: Kind, request: &Value) -> Result<Provider, &'static str> {
         let text = |name: &str| request[name].as_str().unwrap_or_default();
         if kind == Kind::Refund {

@@ -142,7 +142,7 @@ impl Simulator {
         self.state().stumbles = true;
     }
 
-    /// What refunds come to from now on.
+    /// Sets the status of later refunds.
     pub fn refunds_are(&self, status: &'static str) {
         self.state().refund_status = status;
     }

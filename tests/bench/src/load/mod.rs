@@ -32,9 +32,9 @@ fn threads() -> Result<&'static Handle> {
         .map_err(|error| anyhow!("{error}"))
 }
 
-/// What a client does again and again.
+/// Work that a client repeats.
 pub trait Work: Clone + Send + Sync + 'static {
-    /// What it keeps between two times: a connection, say.
+    /// State between two repetitions, such as a connection.
     type Line: Send;
 
     fn begin(&self) -> impl Future<Output = Result<Self::Line>> + Send;
@@ -43,16 +43,15 @@ pub trait Work: Clone + Send + Sync + 'static {
     fn once(&self, line: &mut Self::Line, number: u64) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
     pub seconds: f64,
-    /// Seconds for which processors worked for this process meanwhile: client, server and all.
+    /// Seconds of processor time of this process during the run: client, server and all.
     pub worked: f64,
     /// In microseconds, sorted.
     pub latencies: Vec<u32>,
-    /// How often it did not work, and what was wrong the first time. A closed loop ends with the
-    /// first.
+    /// Number of failures, and the first error. A closed loop ends with the first.
     pub failed: u64,
     pub first_failure: Option<String>,
 }

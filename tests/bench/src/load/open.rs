@@ -1,8 +1,8 @@
 //! An open loop: work is due at a fixed rate, whether what was due before is done or not.
 //!
-//! Its latency is counted from when it was due, not from when a client had time for it. Otherwise a
-//! server that stalls for a second would be asked less meanwhile, and look good for it
-//! ("coordinated omission").
+//! Latency is counted from the due time of a request, not from the time at which a client was free.
+//! Otherwise a server that stalls for a second would get fewer requests during the stall, and look
+//! good for it ("coordinated omission").
 
 use std::sync::Arc;
 use std::time::Duration;

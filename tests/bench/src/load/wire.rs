@@ -39,7 +39,7 @@ impl Line {
         Ok(())
     }
 
-    /// What the last answer said, head and body.
+    /// The last response, head and body.
     pub fn answer(&self) -> &[u8] {
         &self.answer
     }

@@ -1,4 +1,4 @@
-//! What can be measured, one file a part.
+//! Parts of the benchmark, one file each.
 
 mod commit;
 mod gateway;
@@ -55,7 +55,7 @@ impl Part {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What it measures, as a sentence without its full stop.
+    /// Description of the part, as a sentence without its full stop.
     pub fn does(self) -> String {
         let value = self.to_possible_value();
         let help = value.and_then(|value| value.get_help().map(ToString::to_string));
@@ -83,8 +83,7 @@ impl Part {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// So little that it takes seconds and its figures mean nothing: to see that every part still
-    /// runs.
+    /// So few repetitions that the figures mean nothing, to check that every part works.
     pub tiny: bool,
 }
 

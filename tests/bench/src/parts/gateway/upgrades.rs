@@ -79,8 +79,8 @@ async fn upgrade(gateways: &Gateways, files: Vec<PathBuf>, time: Duration) -> Re
     Ok(done)
 }
 
-/// The test gateway in versions that nobody has seen yet: files of their own hash, because the
-/// manifest in them says another version.
+/// The test gateway in new versions: files of their own hash, because the manifest in each names
+/// another version.
 fn versions(folder: &Path, round: u64, count: u64) -> Result<Vec<PathBuf>> {
     const OLD: &[u8] = br#""version": "1.0.0""#;
     let mut bytes = std::fs::read(subject::built("libgateway_demo.so")?)?;

@@ -43,7 +43,7 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     Ok(())
 }
 
-/// How fast a backlog goes out, a tenth of the receivers dead.
+/// Rate at which a backlog is delivered, with a tenth of the receivers dead.
 async fn backlog(count: usize, scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let manner = |number| if number % 10 == 9 { DEAD } else { GOOD };
     let dir = subject::folder()?;
@@ -117,7 +117,7 @@ async fn delay(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         let Some(arrival) = world.receivers.next(PATIENCE).await else {
             break;
         };
-        // What came before is a retry: its delay counts once.
+        // An earlier arrival is a retry: its delay counts once.
         if let Some(due_at) = due.remove(&arrival.event) {
             delays.push(arrival.at.since(due_at));
         }

@@ -2,9 +2,9 @@
 //! than one process may have open.
 //!
 //! Each has an address of its own in 127.0.0.0/8, as merchants' servers have: no connection serves
-//! two of them. What a receiver does is in its path. What has arrived is told on the standard
-//! output, one line each: the moment in microseconds, and the event; of what came to a dead one,
-//! its path alone.
+//! two of them. The behaviour of a receiver is in its path. Arrivals are printed on the standard
+//! output, one line each: the time in microseconds, and the event; of an arrival at a dead
+//! receiver, its path alone.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
