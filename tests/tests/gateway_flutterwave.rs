@@ -362,8 +362,8 @@ async fn the_same_callback_many_times_counts_once_and_after_the_end_not_at_all()
     bench.is_paid_once(&paying).await
 }
 
-/// They prove nothing, since any reader of one callback knows the secret hash for good: so they
-/// neither change an end nor open a case.
+/// Such callbacks prove nothing, since any reader of one callback knows the secret hash for good:
+/// so they neither change an end nor open a case.
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_or_failed_that_comes_after_the_success_changes_nothing() -> anyhow::Result<()> {
     let bench = Bench::start().await?;

@@ -13,11 +13,10 @@ use crate::run::{cargo, must, program, root, target};
 #[derive(Args)]
 #[command(after_help = PARTS)]
 pub struct Bench {
-    /// What to measure; everything without it
+    /// Parts to measure [default: all]
     #[arg(value_name = "PART", value_parser = names(), hide_possible_values = true)]
     parts: Vec<String>,
-    /// So little that it takes seconds and its figures mean nothing: to see that every part still
-    /// runs
+    /// Run so few repetitions that the figures mean nothing, to check that every part works
     #[arg(long)]
     tiny: bool,
 }

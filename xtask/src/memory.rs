@@ -1,9 +1,9 @@
-//! The step `memory`: the SDK's side of the C surface, which is all that is unsafe in a gateway,
-//! under tools that see what a test does not.
+//! The step `memory`: the SDK's side of the C surface, the only unsafe code in a gateway, under
+//! tools that find memory errors.
 //!
-//! AddressSanitizer needs nothing that is not here. Miri knows more (what a reference promises,
-//! where a pointer came from, what was never written), and no stable toolchain has it: it judges as
-//! well where it is installed, and the step says so where it is not.
+//! AddressSanitizer needs no further tool. Miri finds more (the rules of references, the provenance
+//! of pointers, uninitialized reads), and no stable toolchain has it: it runs where it is
+//! installed, and the step reports where it is not.
 
 use std::process::Command;
 

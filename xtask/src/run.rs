@@ -13,7 +13,7 @@ pub fn root() -> &'static Path {
         .expect("xtask stands in the workspace")
 }
 
-/// Where cargo builds to.
+/// Cargo's target folder.
 pub fn target() -> PathBuf {
     let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(set.unwrap_or_else(|| PathBuf::from("target")))

@@ -28,7 +28,7 @@ pub fn worked() -> f64 {
     ticks / TICKS_A_SECOND
 }
 
-/// Unit of times in the kernel's files, whatever its internal unit.
+/// Unit of times in the kernel's files; it does not depend on the internal unit.
 const TICKS_A_SECOND: f64 = 100.0;
 
 /// Version of the kernel without a builder's suffix.

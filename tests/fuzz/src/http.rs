@@ -320,8 +320,7 @@ async fn waiting(bench: &Bench) -> String {
     attempt.reference.to_string()
 }
 
-/// What the payer of a payment has answered on the pages: sealed, as it stands in the form of the
-/// last one.
+/// Entries of a payment's payer on the pages: sealed, from the form of the last page.
 async fn answered(router: &Router, id: &str) -> String {
     let details = Request::post(format!("/checkout/{id}/details"))
         .header("content-type", "application/x-www-form-urlencoded")

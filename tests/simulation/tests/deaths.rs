@@ -1,4 +1,4 @@
-//! Each flow survives a crash at every step, whatever its provider responds.
+//! Each flow survives a crash at every step, with any response of its provider.
 
 use switchyard_simulation::plan::{Plan, Trouble};
 use switchyard_simulation::survives_a_death_at_every_step;

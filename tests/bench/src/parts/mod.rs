@@ -83,7 +83,7 @@ impl Part {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// So few repetitions that the figures mean nothing, to check that every part works.
+    /// Few repetitions, to check that every part works; the figures mean nothing.
     pub tiny: bool,
 }
 
