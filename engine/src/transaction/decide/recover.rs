@@ -1,5 +1,5 @@
-//! The process died while a gateway's call was away. The journal tells whether something may have
-//! left.
+//! Recovery of a gateway's call that was in flight when the engine stopped. The journal proves
+//! whether a request may have left.
 
 use super::answer::{self, Doubt};
 use super::end;
@@ -46,8 +46,8 @@ pub(super) fn decide(
         return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
     }
     // The engine's stop is no fault of the gateway and no try: the provider never received the
-    // reference, so it stays. The number of repetitions is limited, in case that the gateway stops
-    // the engine. A payment whose payer has long gone is not repeated.
+    // reference, so it stays. The number of repetitions is limited, in case that this attempt makes
+    // the engine stop. A payment whose payer has long gone is not repeated.
     if attempt.resumed < RESUMES && end::may_start(tx, context) {
         return Ok(vec![Event::SubmissionResumed {
             attempt: attempt.id,
