@@ -1,13 +1,13 @@
 //! The hosted checkout: the pages on which a person pays.
 //!
 //! ```text
-//! GET  /checkout/{id}            choose    country and method            POST …/details → 303
-//! GET  …/details                 details   what is still missing         POST …/confirm → 303
-//! GET  …/confirm                 confirm   everything once more          POST …/cancel  → 303
-//! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status; POST …/code,
-//!                                                                      POST …/give-up → 303
-//! GET  …/result                  result    the outcome, and back to the merchant
-//! GET  …/receipt                 receipt   a success, for printing: mails link to it
+//! GET  /checkout/{id}   choose    country and method            POST …/details → 303
+//! GET  …/details        details   what is still missing         POST …/confirm → 303
+//! GET  …/confirm        confirm   everything once more          POST …/cancel  → 303
+//! GET  …/wait           wait      what to do, until it ends     POST …/code, …/give-up → 303
+//! GET  …/events, …/status         changes of the status page
+//! GET  …/result         result    the outcome, and back to the merchant
+//! GET  …/receipt        receipt   a success, for printing: mails link to it
 //! ```
 //!
 //! Promises: every page works without script, as plain forms and links; every page asks where the

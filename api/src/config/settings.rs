@@ -99,7 +99,7 @@ sections! {
         geoip_file: Option<PathBuf> = None,
         /// A request that takes longer is answered 503.
         request_timeout: DurationSetting = seconds(30),
-        /// Time that the server still accepts connections after a stop signal, with `/readyz` at 503.
+        /// Time that the server still accepts connections after a stop signal; `/readyz` is 503.
         shutdown_delay: DurationSetting = seconds(1),
         /// Timeout of open requests after a stop signal.
         shutdown_timeout: DurationSetting = seconds(30),
