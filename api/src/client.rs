@@ -10,7 +10,8 @@ use switchyard_core::transaction::ClientContext;
 
 use crate::state::HttpSettings;
 
-/// The context of a request. Whether the two headers that name address and country can be believed was settled before it came here.
+/// The context of a request. Whether the two headers that name address and country can be believed
+/// was settled before it came here.
 pub fn context(
     settings: &HttpSettings,
     headers: &HeaderMap,

@@ -33,7 +33,8 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     request.extensions_mut().insert(RequestId(id.clone()));
-    // Handlers share nothing but what is guarded by locks or by the store, which a panic leaves whole.
+    // Handlers share nothing but what is guarded by locks or by the store, which a panic leaves
+    // whole.
     let span = tracing::info_span!(
         "request",
         request.id = id.to_str().unwrap_or_default(),

@@ -1,4 +1,5 @@
-//! Doors for fuzzing: every route of the server over a running engine, and what reads headers. Behind the feature `fuzzing`.
+//! Doors for fuzzing: every route of the server over a running engine, and what reads headers.
+//! Behind the feature `fuzzing`.
 
 use axum::Router;
 use axum::http::{Extensions, HeaderMap};
@@ -37,7 +38,7 @@ pub fn server(engine: &Engine) -> anyhow::Result<Router> {
     Ok(parts.all())
 }
 
-/// What is known of a client by its headers.
+/// Client's context from its headers.
 pub fn client_context(headers: &HeaderMap) -> ClientContext {
     let settings = HttpSettings {
         client_address_header: Some("x-address".to_owned()),

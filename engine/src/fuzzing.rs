@@ -1,6 +1,8 @@
-//! Stored rows for fuzzing: each kind is read as the engine reads it, and written again. Behind the feature `fuzzing`.
+//! Stored rows for fuzzing: each kind is read as the engine reads it, and written again. Behind the
+//! feature `fuzzing`.
 //!
-//! What lies on a disk is foreign, too: a disk fails, a backup is restored by hand, a store was written by a newer program.
+//! Bytes on a disk are untrusted, too: a disk fails, a backup is restored by hand, a store was
+//! written by a newer program.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

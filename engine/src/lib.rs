@@ -1,7 +1,8 @@
-//! The engine of Switchyard: what a payment or a payout is, and how it moves from its first request to its end.
+//! The engine of Switchyard: the model of payments and payouts, from the first request to the end.
 //!
-//! There is no HTTP server in here. The `api` crate serves what this crate decides, and gateways (crate `switchyard-gateway`)
-//! know nothing of it. `ARCHITECTURE.md` at the top of the repository is the map.
+//! There is no HTTP server in here. The `api` crate serves what this crate decides, and gateways
+//! (crate `switchyard-gateway`) know nothing of it. `ARCHITECTURE.md` at the top of the repository
+//! is the map.
 
 // One proof, one deed: a proof of several is a proof of none.
 #![deny(clippy::multiple_unsafe_ops_per_block)]

@@ -1,4 +1,5 @@
-//! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature `testing`.
+//! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature
+//! `testing`.
 
 use std::sync::Arc;
 
@@ -23,13 +24,13 @@ pub struct Bench {
     pub keys: DevelopmentKeys,
 }
 
-/// What a test may want otherwise.
+/// Overrides of a test.
 pub struct Wanted {
     pub store: Store,
     pub clock: Clock,
     pub gateways: Gateways,
     pub settings: EngineSettings,
-    /// Where rates of exchange are fetched, and how often.
+    /// Source of exchange rates, and the interval of fetches.
     pub feed: FeedSettings,
     /// Requests in any 60 s for each key; 0: no limit.
     pub requests_per_minute: u32,

@@ -1,4 +1,5 @@
-//! An engine on a clock that the test turns, with one connection: to a provider's simulator, through the library that ships.
+//! An engine on a clock that the test turns, with one connection: to a provider's simulator,
+//! through the library that ships.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -161,7 +162,7 @@ impl AtProvider {
         received.map(drop).map_err(refused)
     }
 
-    /// Waits for this status and asks nobody.
+    /// Waits for this status without a query.
     ///
     /// # Errors
     /// When it does not come.
@@ -178,7 +179,8 @@ impl AtProvider {
         .await
     }
 
-    /// Asks as the merchant's server does, until this holds; time passes meanwhile.
+    /// Verifies as the merchant's server does, until the condition holds; time passes between
+    /// requests.
     ///
     /// # Errors
     /// When it never holds.

@@ -1,4 +1,4 @@
-//! What an operator does by hand, through the operator API, with the test gateway behind it.
+//! Manual resolution by an operator, through the operator API, with the test gateway behind it.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl World {
         Ok(id)
     }
 
-    /// Why the payout needs a person, wherever its merchant reads it.
+    /// Reason for the payout's manual review, wherever its merchant reads it.
     async fn merchant_sees(&self, id: &str, attention: &Value) -> anyhow::Result<()> {
         let path = format!("/v1/payouts/{id}");
         let verify = format!("{path}/verify");

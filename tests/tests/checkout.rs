@@ -1,5 +1,5 @@
-//! The checkout page with the test gateway behind it, by a payer who has nothing but forms and links. What browsers add is in
-//! `tests/browser`.
+//! The checkout page with the test gateway behind it, by a payer who has nothing but forms and
+//! links. What browsers add is in `tests/browser`.
 
 use std::time::Duration;
 

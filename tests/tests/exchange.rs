@@ -1,4 +1,5 @@
-//! A payment in one currency, paid by a method of another: the price, the page, the rate in the answer.
+//! A payment in one currency, paid by a method of another: the price, the page, the rate in the
+//! answer.
 
 use anyhow::Context;
 use axum::body::Body;

@@ -1,4 +1,5 @@
-//! The crypto library in the whole engine, on a real chain: what a merchant and an operator see of a payment in a token.
+//! The crypto library in the whole engine, on a real chain: the merchant's and the operator's view
+//! of a payment in a token.
 //!
 //! These need anvil, which `cargo xtask test chain` installs.
 

@@ -1,4 +1,5 @@
-//! A new provider is a folder and nothing else: one is begun outside of the repository, tested, built, and paid through.
+//! A new provider is a folder and nothing else: one is begun outside of the repository, tested,
+//! built, and paid through.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -67,7 +68,7 @@ async fn show(
     Segment(reference): Segment<String>,
 ) -> (StatusCode, Json<Value>) {
     match books.lock().unwrap().get_mut(&reference) {
-        // The payer has confirmed meanwhile.
+        // The payer has confirmed in between.
         Some(charge) => {
             charge["status"] = "paid".into();
             (StatusCode::OK, Json(charge.clone()))
@@ -84,7 +85,8 @@ fn cargo(arguments: &[&str], folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Begins a gateway in a folder of its own, tests it and builds it there, without a network; where its library is.
+/// Begins a gateway in a folder of its own, tests it and builds it there, without a network; where
+/// its library is.
 fn begun(temporary: &Path) -> anyhow::Result<PathBuf> {
     let folder = temporary.join("imaginary");
     let shown = folder.display().to_string();

@@ -1,4 +1,5 @@
-//! Stripe's library in the whole engine, against Stripe's simulator: what a merchant sees, and what the provider's books say.
+//! Stripe's library in the whole engine, against Stripe's simulator: the merchant's view, and the
+//! provider's ledger.
 
 #[path = "../../plugins/stripe/tests/simulator/mod.rs"]
 mod simulator;
@@ -66,7 +67,7 @@ impl Bench {
         Ok((payment, session))
     }
 
-    /// What the operator API answers: status and body.
+    /// Response of the operator API: status and body.
     async fn operator(
         &self,
         method: &str,

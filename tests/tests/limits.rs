@@ -1,4 +1,5 @@
-//! Limits on prompts and payouts, and an app that was disabled: on the checkout page and in the API.
+//! Limits on prompts and payouts, and an app that was disabled: on the checkout page and in the
+//! API.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +31,8 @@ const ADDRESS: &str = "x-test-address";
 /// A queue and a call, on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A merchant whose sandbox is limited, on `store`. `keys`: those of an earlier engine on the same store.
+/// A merchant whose sandbox is limited, on `store`. `keys`: those of an earlier engine on the same
+/// store.
 async fn merchant(
     store: &Store,
     keys: Option<DevelopmentKeys>,

@@ -1,4 +1,5 @@
-//! A store whose disk turns read-only refuses commits, and recovers by itself when it can be written again.
+//! A store whose disk turns read-only refuses commits, and recovers by itself when it can be
+//! written again.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -71,7 +71,7 @@ impl Mutants {
         }
         mutants.args(self.only.iter().flat_map(|only| ["--re", only]));
         let status = mutants.status().context("cannot start cargo-mutants")?;
-        // 2: some were not found. 3: some did not come to an end, which counts as found.
+        // 2: some mutants survived. 3: some timed out, which counts as caught.
         match status.code() {
             Some(0 | 2 | 3) => Ok(()),
             _ => bail!("cargo-mutants ended with {status}"),

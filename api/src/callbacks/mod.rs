@@ -1,8 +1,9 @@
-//! `/callbacks/{connection}`: where providers send their news. The engine stores each before it is answered.
+//! `/callbacks/{connection}`: where providers send their news. The engine stores each before it is
+//! answered.
 //!
-//! The address is the only thing that a sender has to know, and it proves nothing: what a callback says counts when its gateway has
-//! verified it. Providers read the status: anything but the gateway's own answer makes them send again, or stop for good where there
-//! is no such connection.
+//! A sender needs the address only, and the address proves nothing: a callback takes effect when
+//! its gateway has verified it. Providers read the status: any response but the gateway's own makes
+//! them send again, or stop for good where there is no such connection.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -21,7 +22,7 @@ use crate::error::{ApiError, ErrorCode, Problem};
 use crate::operations::{CLIENT_ADDRESS, CLIENT_COUNTRY};
 use crate::state::ApiState;
 
-/// What follows the connection is for its gateway to read.
+/// Routes of callbacks. The path after the connection is for its gateway to parse.
 pub fn routes() -> Router<ApiState> {
     let all = || get(receive).post(receive).put(receive).patch(receive);
     Router::new()
@@ -106,5 +107,5 @@ fn too_large() -> ApiError {
     problem.into()
 }
 
-/// A provider that is told this sends again after minutes anyway.
+/// A provider that receives this sends again after minutes anyway.
 const LIMITED_RETRY_SECONDS: u32 = 5;

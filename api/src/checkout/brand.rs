@@ -25,7 +25,8 @@ pub fn logo_path(app: &App) -> Option<String> {
     Some(format!("/icons/logos/{}?v={mark}", app.id))
 }
 
-/// Rules that put the app's colour in place of the accent of the style sheet, in the light and the dark scheme.
+/// Rules that put the app's colour in place of the accent of the style sheet, in the light and the
+/// dark scheme.
 pub fn theme(app: &App) -> Option<String> {
     let own = Colour::parse(app.settings.accent_colour.as_deref()?)?;
     let light = [

@@ -35,7 +35,7 @@ struct MethodRow {
     href: String,
     icon: String,
     name: String,
-    /// What it is, unless its name says so.
+    /// Kind of the method, unless its name contains it.
     kind: Option<String>,
 }
 

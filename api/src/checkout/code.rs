@@ -1,6 +1,7 @@
 //! Code that the provider sent to the payer: the form on the waiting page, and its submission.
 //!
-//! The code is a secret: it goes to the gateway and is kept nowhere, neither in an address nor on the timeline nor in a log.
+//! The code is a secret: it goes to the gateway and is kept nowhere, neither in an address nor on
+//! the timeline nor in a log.
 
 use axum::response::Response;
 use switchyard_core::directory::phone::plain_digits;

@@ -280,7 +280,8 @@ fn choice(request: &CheckoutRequest, ready: Ready) -> Choice {
     }
 }
 
-/// The engine said no, and nothing was begun: to the page that fits, with a word where the payer has to choose again.
+/// The engine said no, and nothing was begun: to the page that fits, with a word where the payer
+/// has to choose again.
 fn refused(context: &PageContext, refusal: &Refusal) -> Response {
     match refusal {
         Refusal::AttemptUnderWay => context.go("wait", &[]),

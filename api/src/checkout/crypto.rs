@@ -1,5 +1,5 @@
-//! Instructions for a payment in coins: address, amount with its unit, remaining time, and a QR code of
-//! each form that wallets read.
+//! Instructions for a payment in coins: address, amount with its unit, remaining time, and a QR
+//! code of each form that wallets read.
 
 use switchyard_core::language::Language as Written;
 use switchyard_core::money::Amount;

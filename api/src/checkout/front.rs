@@ -1,4 +1,5 @@
-//! Pages for people at addresses that belong to no payment: the front page, and what an unknown address shows.
+//! Pages for people at addresses that belong to no payment: the front page, and what an unknown
+//! address shows.
 
 use askama::Template;
 use axum::extract::Request;

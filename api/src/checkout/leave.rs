@@ -1,4 +1,5 @@
-//! The way back to the merchant: their `return_url` with `paymentId` and `paymentStatus`, everything else as they gave it.
+//! The way back to the merchant: their `return_url` with `paymentId` and `paymentStatus`,
+//! everything else as they gave it.
 
 use switchyard_core::transaction::Transaction;
 use url::Url;
@@ -78,7 +79,7 @@ mod tests {
             back("http://127.0.0.1:9000/a").unwrap().host,
             "127.0.0.1:9000"
         );
-        // A name that is not what it looks like is shown as what it is.
+        // A deceptive internationalized name is shown in its ASCII form.
         assert_eq!(
             back("https://аpple.example/").unwrap().host,
             "xn--pple-43d.example"

@@ -1,5 +1,5 @@
-//! The ways to pay that can work now: offered by the merchant, in the payment's currency or converted from it, allowed by its
-//! restriction, and served by a gateway that is loaded.
+//! The ways to pay that can work now: offered by the merchant, in the payment's currency or
+//! converted from it, allowed by its restriction, and served by a gateway that is loaded.
 
 use std::sync::Arc;
 
@@ -115,8 +115,9 @@ impl Menu {
             .find(|way| way.method.code == method)
     }
 
-    /// The country to begin with: the only one, the one asked for, the customer's, that of their number, where the request comes from;
-    /// otherwise the payer is asked. Where the payment was initialized says nothing: that is most often the merchant's server.
+    /// The country to begin with: the only one, the one asked for, the customer's, that of their
+    /// number, where the request comes from; otherwise the payer is asked. Where the payment was
+    /// initialized says nothing: that is most often the merchant's server.
     pub fn begin_with(
         &self,
         tx: &Transaction,

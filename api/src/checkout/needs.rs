@@ -1,7 +1,8 @@
 //! Fields that a payer fills in for a method, and their validation.
 //!
-//! Asked for is only what the method or its gateway needs and the merchant has not given. A number is always shown, filled in when it
-//! is known: many people pay with another wallet than the one that the shop knows.
+//! Asked for is only what the method or its gateway needs and the merchant has not given. A number
+//! is always shown, filled in when it is known: many people pay with another wallet than the one
+//! that the shop knows.
 
 use std::collections::BTreeMap;
 
@@ -334,7 +335,8 @@ fn ordinary(
     }
 }
 
-/// The number of a wallet: of the country that the payer chose. In sandbox providers have test numbers of their own that fit no plan.
+/// The number of a wallet: of the country that the payer chose. In sandbox providers have test
+/// numbers of their own that fit no plan.
 fn wallet_number(
     context: &PageContext,
     way: &PaymentOption,
@@ -370,7 +372,8 @@ fn wallet_number(
     Err(context.say_with("error-phone-country", &values))
 }
 
-/// The numbers that decide a test (decisions 5), however they are written. They are American, whatever the country of the method.
+/// The numbers that decide a test (decisions 5), however they are written. They are American,
+/// whatever the country of the method.
 fn test_number(text: &str) -> Option<String> {
     let text = phone::plain_digits(text);
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();

@@ -1,5 +1,5 @@
-//! The words of the waiting page by the time that has passed: how long it usually takes, how to call
-//! the prompt up again, and the way out after twice that time.
+//! The words of the waiting page by the time that has passed: how long it usually takes, how to
+//! call the prompt up again, and the way out after twice that time.
 
 use axum::response::Response;
 use switchyard_core::directory::Category;

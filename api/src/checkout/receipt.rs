@@ -1,4 +1,5 @@
-//! The receipt of a payment that succeeded: the page to which mails link. It stays until the reader leaves it.
+//! The receipt of a payment that succeeded: the page to which mails link. It stays until the reader
+//! leaves it.
 
 use askama::Template;
 use axum::response::Response;

@@ -1,5 +1,5 @@
-//! Request for a checkout page, with its payment and language. A request without a payment ends here, with
-//! an error page.
+//! Request for a checkout page, with its payment and language. A request without a payment ends
+//! here, with an error page.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -100,8 +100,8 @@ async fn load(
     }
 }
 
-/// Visitor of a request, by its address and its header `Accept-Language`. `app`: its language is the
-/// default.
+/// Visitor of a request, by its address and its header `Accept-Language`. `app`: its language is
+/// the default.
 pub(super) fn visitor(
     state: &CheckoutState,
     uri: &Uri,
@@ -175,8 +175,9 @@ impl CheckoutRequest {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The country from which the request comes, as far as is known: a trusted proxy's header, else the
-    /// GeoIP file. The region of the browser's language says nothing: `en-GB` is the default of phones everywhere.
+    /// The country from which the request comes, as far as is known: a trusted proxy's header, else
+    /// the GeoIP file. The region of the browser's language says nothing: `en-GB` is the default of
+    /// phones everywhere.
     pub fn from(&self) -> Option<String> {
         self.client.country.clone()
     }
@@ -278,14 +279,15 @@ impl CheckoutRequest {
         }
     }
 
-    /// Waits a moment until the engine has ended an expired payment, so that the payer returns with its final
-    /// status.
+    /// Waits a moment until the engine has ended an expired payment, so that the payer returns with
+    /// its final status.
     pub async fn wait_for_expiry(&mut self, at_most: Duration) {
         let (engine, id) = (self.engine().clone(), self.context.tx.id);
         let mut news = engine.watch(id);
         news.mark_unchanged();
         for wait in [Duration::ZERO, at_most] {
-            // Without news in time the page shows what is stored, and the engine lets go a little later.
+            // Without news in time the page shows what is stored, and the engine lets go a little
+            // later.
             let _ = tokio::time::timeout(wait, news.changed()).await;
             match engine.transaction(id).await {
                 Ok(Some(tx)) => self.context.tx = tx,

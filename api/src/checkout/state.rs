@@ -12,7 +12,8 @@ use super::streams::Streams;
 use crate::operations::Draining;
 use crate::state::ApiState;
 
-/// A handle, cloned with every route and layer for every request: one counter, not one for each part.
+/// A handle, cloned with every route and layer for every request: one counter, not one for each
+/// part.
 #[derive(Clone)]
 pub struct CheckoutState(Arc<Inner>);
 

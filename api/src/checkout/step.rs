@@ -1,5 +1,5 @@
-//! State of a payment for the pages. It handles double submits, the back button, second tabs and old
-//! links: each request for another page is redirected to the one that fits.
+//! State of a payment for the pages. It handles double submits, the back button, second tabs and
+//! old links: each request for another page is redirected to the one that fits.
 
 use sha2::{Digest, Sha256};
 use switchyard_core::transaction::{State, Transaction};
@@ -50,7 +50,8 @@ pub fn is_expired(context: &PageContext) -> bool {
     }
 }
 
-/// A short text that changes whenever the waiting page would show something else. It tells nothing about the payment.
+/// A short text that changes whenever the waiting page would show something else. It tells nothing
+/// about the payment.
 pub fn mark(tx: &Transaction) -> String {
     let mut hash = Sha256::new();
     hash.update(tx.state.name());

@@ -1,5 +1,6 @@
-//! Which settings are refused: those that cannot work, and those that would quietly give up safety. Every refusal is a sentence that
-//! names the setting, and says what to do. All of them are found at once.
+//! Which settings are refused: those that cannot work, and those that would quietly give up safety.
+//! Every refusal is a sentence that names the setting, and says what to do. All of them are found
+//! at once.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

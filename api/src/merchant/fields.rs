@@ -1,4 +1,5 @@
-//! A request as it was understood, field by field, so that two can be compared: the wire's `25`, `"25.00"` and `2.5e1` are one amount.
+//! A request as it was understood, field by field, so that two can be compared: the wire's `25`,
+//! `"25.00"` and `2.5e1` are one amount.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,8 @@ use switchyard_core::transaction::Restriction;
 use switchyard_engine::engine::{NewPayment, NewPayout};
 use switchyard_records::NewCustomer;
 
-/// The fields of a payment, in the order of the specification. Where the request came from is none of them.
+/// The fields of a payment, in the order of the specification. Where the request came from is none
+/// of them.
 pub fn of_payment(new: &NewPayment) -> Vec<(String, String)> {
     let mut fields = Fields::default();
     fields.amount(new.amount);

@@ -1,4 +1,5 @@
-//! Finding a caller's own transaction. One of another app or of the other environment does not exist for them (promise P9).
+//! Finding a caller's own transaction. One of another app or of the other environment does not
+//! exist for them (promise P9).
 
 use std::sync::Arc;
 

@@ -17,7 +17,8 @@ use crate::state::ApiState;
 
 /// Mark a payment processed
 ///
-/// Notes that a successful payment was delivered on. Doing it again changes nothing. A body is ignored.
+/// Notes that a successful payment was delivered on. Doing it again changes nothing. A body is
+/// ignored.
 #[utoipa::path(
     post,
     path = "/v1/payments/{paymentId}/process",

@@ -1,4 +1,4 @@
-//! `GET /v1/payments/{paymentId}` (specification 4.3): what is stored.
+//! `GET /v1/payments/{paymentId}` (specification 4.3): the stored payment.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,5 +1,5 @@
-//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes and no
-//! damage of it is known, a gateway can serve live, and it was not told to stop.
+//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes and
+//! no damage of it is known, a gateway can serve live, and it was not told to stop.
 //!
 //! A disk below its reserve is reported and leaves the server ready. No other machine has its
 //! transactions: without traffic, payers could not finish and callbacks would be lost, and the

@@ -1,4 +1,4 @@
-//! The pages of this room, on a memory store.
+//! Pages of this module, on a memory store.
 
 use std::sync::Arc;
 

@@ -26,7 +26,8 @@ struct Known {
     operator_token: Secret<String>,
 }
 
-/// The keys of the last start if they are still there, else new ones; in `dev.json` before anybody can ask.
+/// The keys of the last start if they are still there, else new ones; in `dev.json` before anybody
+/// can ask.
 pub async fn seed(access: &Access, settings: &Settings) -> anyhow::Result<DevelopmentKeys> {
     let path = file(settings);
     let seeded = access

@@ -10,7 +10,8 @@ use switchyard_system::ids::Ids;
 
 use crate::config::Settings;
 
-/// Brings back every gateway at its version, takes in what is new in the folder, and keeps watching it.
+/// Brings back every gateway at its version, takes in what is new in the folder, and keeps watching
+/// it.
 pub async fn load(
     settings: &Settings,
     store: &Store,

@@ -1,7 +1,8 @@
 //! `switchyard serve`: assembles the modules, serves, and shuts down.
 //!
-//! Store → vault → access → gateways → engine → routes. The port is taken first, so that a second server on it fails before it touches
-//! anything; requests wait in the port's queue until everything is ready.
+//! Store → vault → access → gateways → engine → routes. The port is taken first, so that a second
+//! server on it fails before it touches anything; requests wait in the port's queue until
+//! everything is ready.
 
 mod admission;
 pub(crate) mod backups;
@@ -129,7 +130,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         None => None,
     };
     let listener = bind(settings.server.listen, "server.listen or --port").await?;
-    // From here on SIGTERM and SIGINT shut the server down, also during the start.
+    // After this, SIGTERM and SIGINT shut the server down, also during the start.
     let signals = StopSignals::listen()?;
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;
@@ -342,8 +343,8 @@ async fn run_until_shutdown(
     Ok(())
 }
 
-/// A second signal ends the process at once. Acknowledged requests are stored; the next start recovers
-/// the others.
+/// A second signal ends the process at once. Acknowledged requests are stored; the next start
+/// recovers the others.
 async fn abort(mut signals: StopSignals) {
     let signal = signals.next().await;
     tracing::error!(signal, "second signal, process ends at once");
@@ -463,7 +464,8 @@ fn make_folder(settings: &Settings) -> anyhow::Result<()> {
     })
 }
 
-/// The master key from the settings or its file. Development mode makes the file when there is none.
+/// The master key from the settings or its file. Development mode makes the file when there is
+/// none.
 fn master_key(settings: &Settings, ids: &Ids) -> Result<MasterKey, Failure> {
     let key = match current_master_key(settings) {
         Err(MasterKeyError::Missing(path)) if settings.development => {

@@ -85,7 +85,7 @@ fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
     }
 }
 
-/// A drawing may do nothing but be looked at, even when it is opened by itself.
+/// A drawing is displayed only and runs no code, even when it is opened as a page.
 const HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_TYPE, "image/svg+xml"),
     (CACHE_CONTROL, "public, max-age=86400"),

@@ -1,5 +1,6 @@
-//! What a transaction moved, or is about to move: the amount in the currency of its method, and how it came from the amount that
-//! was asked for. Pages and mails name money through this alone, so that none of them names an amount that nobody paid.
+//! Amount that a transaction moved, or is about to move, in the currency of its method, and its
+//! conversion from the requested amount. Pages and mails take amounts from here only, so that none
+//! of them shows an amount that was not paid.
 
 use crate::language::Language;
 use crate::money::{Amount, Currency};
@@ -16,7 +17,7 @@ pub struct Charge<'a> {
     pub fee: Option<Amount>,
     /// In the transaction's own currency.
     pub asked: Amount,
-    /// How `amount` came from `asked`, when their currencies differ.
+    /// Conversion from `asked` to `amount`, if their currencies differ.
     pub conversion: Option<&'a Conversion>,
 }
 
@@ -68,7 +69,8 @@ impl<'a> Charge<'a> {
         Some(rate(conversion, self.asked.currency(), language))
     }
 
-    /// The merchant's mark-up, in percent of the market's rate; it is part of the rate. `None` where there is none.
+    /// The merchant's mark-up, in percent of the market's rate; it is part of the rate. `None`
+    /// where there is none.
     pub fn markup(&self, language: Language) -> Option<String> {
         let correction = self.conversion?.correction?;
         (!correction.is_none()).then(|| correction.written(language))

@@ -50,7 +50,8 @@ impl Colour {
         )
     }
 
-    /// This colour, moved toward `end` in steps of 4 % until its contrast with `ground` is at least `least`.
+    /// This colour, moved toward `end` in steps of 4 % until its contrast with `ground` is at least
+    /// `least`.
     pub fn readable_on(self, ground: Self, end: Self, least: f64) -> Self {
         let steps = (0..=100).step_by(4).map(|percent| self.mixed(end, percent));
         steps

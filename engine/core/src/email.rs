@@ -3,8 +3,9 @@
 use email_address::{EmailAddress, Options};
 
 /// Whether mails can be sent to `text`: a local part and a host name with a dot, at most 254 bytes,
-/// no quotes and no display name, of ASCII and of letters and digits of other scripts, so that no
-/// invisible character reverses or hides a part of it. It does not tell whether the mailbox exists.
+/// no quotes and no display name. Allowed are ASCII and letters and digits of other scripts, so
+/// that no invisible character reverses or hides a part of it. Whether the mailbox exists is not
+/// checked.
 pub fn is_valid(text: &str) -> bool {
     let options = Options::default()
         .with_required_tld()

@@ -1,4 +1,5 @@
-//! Sandbox or live. Every key, connection, customer and transaction is in one of the two, never in both.
+//! Sandbox or live. Every key, connection, customer and transaction is in one of the two, never in
+//! both.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,7 @@
 //! Ids of everything that is stored.
 //!
-//! Every public id is a type prefix and a lower-case ULID: sortable by time, 80 random bits (decisions 1).
+//! Every public id is a type prefix and a lower-case ULID: sortable by time, 80 random bits
+//! (decisions 1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -95,7 +96,7 @@ id!(
     ConnectionId, "con_"
 );
 id!(
-    /// Who pays, or who is paid.
+    /// Payer of payments, or recipient of payouts.
     CustomerId, "cus_"
 );
 id!(
@@ -214,8 +215,8 @@ impl Spelled {
     }
 }
 
-/// One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an id has, all of which ULIDs may be
-/// written with elsewhere, are another text and so no id of ours.
+/// One id has one spelling. Upper case, look-alike letters and a first letter of more bits than an
+/// id has, all of which ULIDs may be written with elsewhere, are another text and so no id of ours.
 fn parse_id(text: &str, prefix: &'static str) -> Result<Ulid, ParseIdError> {
     let not_an_id = ParseIdError { prefix };
     let letters = text.strip_prefix(prefix).ok_or(not_an_id)?.as_bytes();

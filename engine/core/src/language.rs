@@ -30,7 +30,8 @@ impl Language {
         }
     }
 
-    /// A moment to the minute, in UTC: `24 November 2026, 14:30 UTC`, `24 novembre 2026 à 14:30 UTC`.
+    /// A moment to the minute, in UTC: `24 November 2026, 14:30 UTC`,
+    /// `24 novembre 2026 à 14:30 UTC`.
     pub fn date(self, at: Timestamp) -> String {
         // ISO 8601: `2026-11-24T14:30:00.000000Z`.
         let text = at.to_string();

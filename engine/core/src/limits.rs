@@ -1,4 +1,5 @@
-//! Limits of the engine with their reasons. Limits that an operator may change are settings instead.
+//! Limits of the engine with their reasons. Limits that an operator may change are settings
+//! instead.
 
 use std::time::Duration;
 
@@ -152,8 +153,8 @@ pub const LISTED_UNKNOWN: usize = 100;
 /// Bytes of one frame between the engine and a worker: twice a configuration with a provider's
 /// longest response, escaped.
 pub const GATEWAY_FRAME_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes queued for a worker that does not read. Beyond it calls are refused; such a worker is about
-/// to be killed.
+/// Bytes queued for a worker that does not read. Beyond it calls are refused; such a worker is
+/// about to be killed.
 pub const GATEWAY_WORKER_QUEUE_BYTES: usize = 64 * 1024 * 1024;
 /// Calls whose secrets are redacted in a worker's output: more than all open and recent calls.
 pub const GATEWAY_WORKER_REDACTORS: usize = 4_096;
@@ -180,7 +181,8 @@ pub const MAX_GATEWAY_POLL: Duration = Duration::from_secs(60 * 60);
 /// Entries of all gateway caches together, and bytes of one: some access tokens per connection.
 pub const GATEWAY_CACHE_ENTRIES: usize = 10_000;
 pub const GATEWAY_CACHE_VALUE_BYTES: usize = 16 * 1024;
-/// Bytes of the name of a number series: a fingerprint of the scope in which its numbers are unique.
+/// Bytes of the name of a number series: a fingerprint of the scope in which its numbers are
+/// unique.
 pub const GATEWAY_SERIES_BYTES: usize = 200;
 /// Bytes of a body in the journal. Longer bodies are cut: the timeline is for people.
 pub const JOURNAL_BODY_BYTES: usize = 8 * 1024;

@@ -1,7 +1,8 @@
 //! A value that must not be seen: not in a log, not in an error, not in an answer.
 //!
-//! [`Secret`] has no `Display` and no `Serialize`, its `Debug` prints `***`, and its memory is overwritten when it is dropped. The
-//! one way to the value is [`Secret::expose`], so that every place that looks at a secret can be found by searching for that word.
+//! [`Secret`] has no `Display` and no `Serialize`, its `Debug` prints `***`, and its memory is
+//! overwritten when it is dropped. The one way to the value is [`Secret::expose`], so that every
+//! place that looks at a secret can be found by searching for that word.
 
 use std::fmt;
 

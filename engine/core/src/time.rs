@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A moment in UTC, in microseconds since 1970. Stored as that integer, shown as ISO 8601 with microseconds and `Z`.
+/// A moment in UTC, in microseconds since 1970. Stored as that integer, shown as ISO 8601 with
+/// microseconds and `Z`.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
 )]
@@ -54,7 +55,8 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// Reads `2026-11-20`, `2026-11-20T10:00:00Z` or any other RFC 3339 form. Without an offset it is UTC; a bare date is its midnight.
+    /// Reads `2026-11-20`, `2026-11-20T10:00:00Z` or any other RFC 3339 form. Without an offset it
+    /// is UTC; a bare date is its midnight.
     pub fn parse(text: &str) -> Option<Self> {
         if let Ok(at) = text.parse::<jiff::Timestamp>() {
             return Some(Self(at.as_microsecond()));

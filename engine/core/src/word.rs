@@ -1,4 +1,5 @@
-//! Values that are one word in JSON, read from the very bytes of the text: a `Cow` would be a copy, made to be thrown away.
+//! Values that are one word in JSON, read from the very bytes of the text: a `Cow` would be a copy,
+//! made to be thrown away.
 
 use std::fmt;
 use std::marker::PhantomData;

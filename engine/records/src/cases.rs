@@ -1,5 +1,5 @@
-//! Cases: what only a person can settle, over all transactions. The index holds which transaction a case is of; the case itself is a
-//! part of the transaction.
+//! Cases, which need manual review, over all transactions. The index maps a case to its
+//! transaction; the case itself is a part of the transaction.
 
 use std::sync::Arc;
 
@@ -79,7 +79,8 @@ pub async fn case(store: &Store, id: CaseId) -> Result<Option<CaseFound>, Record
     Ok(None)
 }
 
-/// Newest first. A filter that matches few of many is answered in part, with the place to go on from.
+/// Newest first. A filter that matches few of many is answered in part, with the place to go on
+/// from.
 pub async fn cases(store: &Store, query: &CaseQuery) -> Result<CasesFound, RecordError> {
     let prefix = keys::case_prefix(query.open);
     let mut end = match query.opened_before {

@@ -1,8 +1,11 @@
-//! How many transactions there are: counted as they come, change and go, by status and by when they began.
+//! How many transactions there are: counted as they come, change and go, by status and by when they
+//! began.
 //!
-//! The same commit that writes a line of the list adds to three counts: of its minute, of its four hours, of its thirty days, in UTC since
-//! 1970. A total is read from the counts of the longest spans that lie in its range, so that a year costs about as much as an hour; only
-//! the minutes at the two ends of a range are walked line by line, and only when the range begins or ends inside one.
+//! The same commit that writes a line of the list adds to three counts: of its minute, of its four
+//! hours, of its thirty days, in UTC since
+//! 1970. A total is read from the counts of the longest spans within its range, so that a year
+//! costs about as much as an hour; only the minutes at the two ends of a range are read line by
+//! line, and only when the range begins or ends inside one.
 
 use std::ops::Range;
 
@@ -13,14 +16,16 @@ use switchyard_core::limits::STORE_SCAN_INLINE;
 use switchyard_core::transaction::{Kind, Status};
 use switchyard_store::{Batch, Direction, Store, Table, counts};
 
-/// The spans that are counted, in milliseconds. Each is a multiple of the one before. Part of the form of the store.
+/// The spans that are counted, in milliseconds. Each is a multiple of the one before. Part of the
+/// form of the store.
 const SPANS: [u64; 3] = [MINUTE, 240 * MINUTE, 180 * 240 * MINUTE];
 const MINUTE: u64 = 60_000;
 
-/// The newest counts of a range are asked for one by one, the others are scanned. In an engine that keeps the versions of a row in memory
-/// for a while, a scan passes all versions of what is counted up right now.
+/// The newest counts of a range are read one by one, the others are scanned. In a backend that
+/// keeps the versions of a row in memory for a while, a scan passes all versions of the counts that
+/// are being incremented.
 const CHANGING: u64 = 2;
-/// So few counts are all asked for one by one.
+/// Up to this number of counts are read one by one.
 const FEW: u64 = 32;
 
 /// Transactions of one app, environment and kind.
@@ -76,7 +81,7 @@ pub(super) fn count(
     }
 }
 
-/// Where the number of a status stands in a row. Part of the form of the store.
+/// Position of a status's number in a row. Part of the store's schema.
 const fn place(status: Status) -> usize {
     match status {
         Status::Initiated => 0,
@@ -92,7 +97,8 @@ impl Group {
         keys::count(self.app, self.environment, self.kind, span as u8, start)
     }
 
-    /// The counts of one span that lie in `range`, oldest first, none of them zero. Nothing began after `newest`.
+    /// The counts of one span within `range`, oldest first, none of them zero. No transaction began
+    /// after `newest`.
     pub(super) async fn counted(
         self,
         store: &Store,
@@ -145,7 +151,8 @@ fn number(row: &[u8], status: Option<Status>) -> u64 {
     }
 }
 
-/// The longest spans that together are `range`, oldest first; what is left at its ends is a part of a minute.
+/// The longest spans that together are `range`, oldest first; the rest at its ends is a part of a
+/// minute.
 pub(super) fn spans(range: Range<u64>) -> Vec<(Option<usize>, Range<u64>)> {
     let mut found = Vec::with_capacity(2 * SPANS.len() + 1);
     cover(SPANS.len(), range, &mut found);
@@ -171,7 +178,8 @@ fn cover(spans: usize, range: Range<u64>, found: &mut Vec<(Option<usize>, Range<
     cover(span, inner.end..range.end, found);
 }
 
-/// A millisecond that no transaction began at or after, when the newest began at `newest`, and that ends one of the longest spans.
+/// A millisecond that no transaction began at or after, when the newest began at `newest`, and that
+/// ends one of the longest spans.
 pub(super) const fn end_after(newest: u64) -> u64 {
     let length = SPANS[SPANS.len() - 1];
     newest - newest % length + length

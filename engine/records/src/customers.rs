@@ -30,15 +30,17 @@ pub struct NewCustomer {
 
 /// A customer with their id.
 pub struct Registered {
-    /// What this request says of them, and no more: another request's address is not shown to whoever knows the e-mail address.
+    /// Customer as this request describes them: data of other requests is not shown to a client
+    /// that only has the e-mail address.
     pub customer: Customer,
 }
 
-/// Finds or makes the customer with this e-mail address and adds what changed to `batch`. Two requests for a new address at once: the
-/// second commit is a conflict, and its caller begins again.
+/// Finds or makes the customer with this e-mail address and adds what changed to `batch`. Two
+/// requests for a new address at once: the second commit is a conflict, and its caller begins
+/// again.
 ///
-/// Who comes back with the same details, which is nearly everybody, is known by the line in the index alone: it says when the customer
-/// was made and what the last request said of them.
+/// A returning customer with unchanged details, the usual case, is served from the index entry
+/// alone: it has the time of creation and a digest of the last request.
 pub async fn register(
     store: &Store,
     batch: &mut Batch,
@@ -83,7 +85,8 @@ pub async fn register(
         Some(stored) if is_same(stored, &merged) => stored.updated_at,
         _ => now,
     };
-    // The row is written again when something is new, or once a day: the day a sandbox customer was last seen counts for deletion.
+    // The row is written again when something is new, or once a day: the day a sandbox customer was
+    // last seen counts for deletion.
     let writes = updated_at == now || is_stale(seen_at, now);
     let seen_at = if writes { now } else { seen_at };
     if writes {
@@ -126,7 +129,8 @@ async fn load(
 pub(super) struct Stored {
     #[serde(flatten)]
     pub customer: Customer,
-    /// When they were last seen, to about a day. Rows of earlier versions have none: then every visit was an update.
+    /// When they were last seen, to about a day. Rows of earlier versions have none: then every
+    /// visit was an update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seen_at: Option<Timestamp>,
 }
@@ -151,7 +155,7 @@ struct Line {
     last: Option<Last>,
 }
 
-/// What is known without reading the customer's row.
+/// Summary of a customer without a read of their row.
 struct Last {
     created_at: Timestamp,
     /// When the row was written last.
@@ -200,8 +204,9 @@ impl Line {
     }
 }
 
-/// A number for all that a request says of a customer. Two requests that differ share one about never; then the later one's news waits
-/// for the next day's writing of the row, and its own transaction has it all the same.
+/// Digest of a request's customer fields. Different requests share one about never; in that case
+/// the later request's changes wait for the next day's write of the row, and its own transaction
+/// has them nevertheless.
 fn digest(new: &NewCustomer) -> u64 {
     let given = [&new.first_name, &new.last_name, &new.email].map(Some);
     let may_be_given = [
@@ -212,7 +217,8 @@ fn digest(new: &NewCustomer) -> u64 {
         new.country_code.as_ref(),
         new.zip_code.as_ref(),
     ];
-    // One field's number is the next one's seed. No text is the byte 255, so what was not given differs from what is empty.
+    // The digest of one field is the seed of the next. No text is the byte 255, so a missing field
+    // differs from an empty one.
     let fields = given.into_iter().chain(may_be_given);
     fields.fold(0, |so_far, field| {
         xxh3_64_with_seed(field.map_or(&[u8::MAX][..], |text| text.as_bytes()), so_far)

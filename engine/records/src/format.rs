@@ -6,7 +6,7 @@ use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
 const FORMAT: u64 = 1;
 const KEY: &[u8] = b"format";
 
-/// Why a store cannot be used as it is.
+/// Reason why a store cannot be used as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum FormatError {
     #[error(

@@ -13,7 +13,7 @@ const LIST: u8 = b'l';
 const EMAIL: u8 = b'e';
 /// First byte of the index of open attempts in the index table.
 const OPEN: u8 = b'g';
-/// First byte of the index of attempts by what providers call them, in the index table.
+/// First byte of the index of attempts by provider ids, in the index table.
 const NAME: u8 = b'n';
 
 /// First byte of the cases' index in the index table.
@@ -36,24 +36,25 @@ pub(super) fn read_transaction(key: &[u8]) -> Option<TransactionId> {
     Some(super::list::id(kind, ulid))
 }
 
-/// `<transaction><version>`: a transaction's events lie together, in order.
+/// `<transaction><version>`: a transaction's events are adjacent, in order.
 pub(super) fn event(id: TransactionId, version: u64) -> Vec<u8> {
     [&transaction(id)[..], &version.to_be_bytes()].concat()
 }
 
-/// `<due, microseconds><transaction>`: the timers lie in the order in which they are due.
+/// `<due, microseconds><transaction>`: the timers are ordered by due time.
 pub(super) fn timer(at: Timestamp, id: TransactionId) -> Vec<u8> {
     [&moment(at)[..], &transaction(id)].concat()
 }
 
-/// A moment as bytes that sort as it does. Moments before 1970 do not occur; they would sort as 1970.
+/// A moment as bytes that sort as it does. Moments before 1970 do not occur and would sort as 1970.
 pub(super) fn moment(at: Timestamp) -> [u8; 8] {
     u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
 }
 
 pub(super) const COUNT_BYTES: usize = 25;
 
-/// `<app><environment><kind><span><its first millisecond>`: the counts of one span lie together, in order of time.
+/// `<app><environment><kind><span><its first millisecond>`: the counts of one span are adjacent, in
+/// order of time.
 pub(super) fn count(
     app: AppId,
     environment: Environment,
@@ -99,7 +100,8 @@ pub(super) fn read_list(key: &[u8]) -> Option<(AppId, Environment, TransactionId
     Some((app, environment, read_transaction(transaction)?))
 }
 
-/// `l<app><environment><kind>`, which the ulid follows: one app's transactions lie together, in order of time.
+/// `l<app><environment><kind>`, which the ulid follows: one app's transactions are adjacent, in
+/// order of time.
 pub(super) fn list_prefix(app: AppId, environment: Environment, kind: Kind) -> Vec<u8> {
     let mut key = Vec::with_capacity(35);
     key.push(LIST);
@@ -115,7 +117,8 @@ pub(super) fn list(app: AppId, environment: Environment, id: TransactionId) -> V
     key
 }
 
-/// `c<open or closed>`, which the case's ulid follows: all open cases lie together, in order of time.
+/// `c<open or closed>`, which the case's ulid follows: all open cases are adjacent, in order of
+/// time.
 pub(super) const fn case_prefix(open: bool) -> [u8; 2] {
     [CASE, if open { b'o' } else { b'x' }]
 }
@@ -151,7 +154,8 @@ pub(super) fn email(app: AppId, environment: Environment, email: &str) -> Vec<u8
 /// All open attempts.
 pub(super) const OPEN_PREFIX: [u8; 1] = [OPEN];
 
-/// `g<hash of the gateway>\0`, which the transaction follows: what is open on one version of a gateway lies together.
+/// `g<hash of the gateway>\0`, which the transaction follows: open attempts of one version of a
+/// gateway are adjacent.
 pub(super) fn open_prefix(gateway_hash: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(gateway_hash.len() + 2 + TRANSACTION_BYTES);
     key.push(OPEN);

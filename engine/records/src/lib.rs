@@ -1,8 +1,9 @@
-//! How transactions and customers lie in the store: keys, snapshots, events, timers, the list index and how many it lists.
+//! Storage of transactions and customers: keys, snapshots, events, timers, the list index with its
+//! counts.
 //!
-//! Everything that one step of a transaction writes goes into one [`switchyard_store::Batch`]: a reader sees the whole step or nothing of it.
-//! Keys are binary and begin with what they are looked up by, so that each look-up is one row or one contiguous range, whatever the
-//! history's length.
+//! Everything that one step of a transaction writes goes into one [`switchyard_store::Batch`]: a
+//! reader sees the whole step or nothing of it. Keys are binary and begin with what they are looked
+//! up by, so that each look-up is one row or one contiguous range, whatever the history's length.
 
 mod cases;
 mod counts;

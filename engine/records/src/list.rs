@@ -14,7 +14,8 @@ use switchyard_store::{Direction, KeyValues, Store, Table};
 
 /// Lines of the list that are read at once. Between two reads other work gets its turn.
 const CHUNK: usize = if cfg!(test) { 20 } else { 2_000 };
-/// So many lines are passed by reading them: looking counts up would cost as much. Tests, which have few lines, take every way too.
+/// Up to this number of lines are passed by reading them: reading counts would cost as much. Tests,
+/// which have few lines, take every way too.
 const NEAR: u64 = if cfg!(test) { 3 } else { 1_000 };
 
 /// The range of a query ends with all of its last millisecond.
@@ -52,8 +53,8 @@ pub struct Listing {
     pub total: u64,
 }
 
-/// The page that `query` asks for. Its cost does not grow with how many there are: the total is summed from counts, and the counts lead to
-/// where the page begins.
+/// The page that `query` asks for. Its cost does not grow with how many there are: the total is
+/// summed from counts, and the counts lead to where the page begins.
 pub async fn list(store: &Store, query: &ListQuery) -> Result<Listing, RecordError> {
     let Some(search) = Search::begin(store, query).await? else {
         return Ok(Listing::default());
@@ -70,7 +71,7 @@ pub async fn list(store: &Store, query: &ListQuery) -> Result<Listing, RecordErr
     Ok(Listing { items, total })
 }
 
-/// A query under way.
+/// A running query.
 struct Search<'a> {
     store: &'a Store,
     query: &'a ListQuery,
@@ -127,7 +128,7 @@ impl<'a> Search<'a> {
         }))
     }
 
-    /// What the range consists of, oldest first, each part with its count.
+    /// Parts of the range, oldest first, each with its count.
     async fn parts(&self) -> Result<Vec<Part>, RecordError> {
         let mut parts = Vec::new();
         for (span, range) in counts::spans(self.range.clone()) {
@@ -165,8 +166,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Who is on the page, newest first. Parts before the page are passed by their counts, and so is what lies between those of a status
-    /// that is rare; the page itself is read line by line.
+    /// Transactions of the page, newest first. Parts before the page are skipped by their counts,
+    /// and so are gaps between transactions of a rare status; the page itself is read line by line.
     async fn page(
         &self,
         mut parts: Vec<Part>,
@@ -176,7 +177,7 @@ impl<'a> Search<'a> {
         let mut skip = limit.saturating_mul(self.query.page as u64 - 1);
         let size = total.saturating_sub(skip).min(limit) as usize;
         let mut found = Vec::with_capacity(size);
-        // What was read already, from here to the end of the range.
+        // Lines that were read already, from here to the end of the range.
         let mut read = self.key(self.range.end);
         while found.len() < size
             && let Some(part) = parts.pop()
@@ -243,7 +244,7 @@ impl<'a> Search<'a> {
         status.is_none_or(|status| status.as_str().as_bytes() == line)
     }
 
-    /// Where the lines of a millisecond begin.
+    /// First key of a millisecond's lines.
     fn key(&self, at: u64) -> Vec<u8> {
         [&self.prefix[..], &keys::millis(at)].concat()
     }
@@ -255,7 +256,8 @@ pub(super) fn status(key: &[u8], line: &[u8]) -> Result<Status, RecordError> {
     status.ok_or_else(|| RecordError::damaged("list index", format!("{key:02x?}")))
 }
 
-/// The app's transactions of one kind that began at `since` or later and after `after`, oldest first.
+/// The app's transactions of one kind that began at `since` or later and after `after`, oldest
+/// first.
 pub async fn begun_since(
     store: &Store,
     app: AppId,

@@ -1,8 +1,8 @@
-//! Index of attempts by name: our reference, and the provider's own id, each within one connection. The
-//! rows are written in the commit that makes the name known.
+//! Index of attempts by name: our reference, and the provider's own id, each within one connection.
+//! The rows are written in the commit that makes the name known.
 //!
-//! A reference belongs to one attempt. A provider may use one id for several attempts, so an id has a
-//! row of its own for each of them beside the row that says that the id is known.
+//! A reference belongs to one attempt. A provider may use one id for several attempts, so an id has
+//! a row of its own for each of them beside the row that says that the id is known.
 
 use super::{RecordError, keys};
 use switchyard_core::ids::{AttemptId, ConnectionId, TransactionId};
@@ -10,7 +10,7 @@ use switchyard_core::limits::ATTEMPTS_PER_ID;
 use switchyard_core::transaction::Transaction;
 use switchyard_store::{Batch, Direction, Store, StoreError, Table};
 
-/// What an attempt is called at one connection's provider.
+/// Provider's id of an attempt at one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     connection: ConnectionId,
@@ -25,7 +25,8 @@ enum NameKind {
 }
 
 impl Name {
-    /// Our reference, however the provider writes it: without dashes, in capitals. `None`: nothing is left of it, or too much.
+    /// Our reference, however the provider writes it: without dashes, in capitals. `None`: nothing
+    /// is left of it, or too much.
     pub fn reference(connection: ConnectionId, text: &str) -> Option<Self> {
         let text: String = text
             .chars()
@@ -48,7 +49,7 @@ impl Name {
         })
     }
 
-    /// Its row in the index table.
+    /// Key of its row in the index table.
     pub fn key(&self) -> Vec<u8> {
         let kind = match self.kind {
             NameKind::Reference => REFERENCE,
@@ -122,7 +123,7 @@ pub async fn attempts_with_id(
     Ok(owners.collect())
 }
 
-/// What the provider calls the attempts at one connection, in the order of those ids, from behind `after` on.
+/// The provider's ids of the attempts at one connection, in order, after `after`.
 pub async fn provider_ids(
     store: &Store,
     connection: ConnectionId,
@@ -166,7 +167,7 @@ pub fn new_names(before: Option<&Transaction>, after: &Transaction) -> Vec<(Name
     names
 }
 
-/// What the index has under a name.
+/// Value of a name's row in the index.
 pub(super) fn row(transaction: TransactionId, attempt: AttemptId) -> Vec<u8> {
     [
         &keys::transaction(transaction)[..],

@@ -1,5 +1,5 @@
-//! Deletion of what sandbox keeps for 90 days only (specification 8). Live rows are never touched: every key that is looked at begins
-//! with an app and the word sandbox.
+//! Deletion of what sandbox keeps for 90 days only (specification 8). Live rows are never touched:
+//! every key that is looked at begins with an app and the word sandbox.
 
 use super::customers::Stored;
 use super::{RecordError, cases, counts, keys, list, names, transactions};
@@ -14,7 +14,8 @@ const CHUNK: usize = 200;
 /// Rows of one table that belong to one transaction, deleted with it.
 const ROWS: usize = 10_000;
 
-/// Deletes an app's sandbox transactions created before `before`, and its sandbox customers not seen since. Says how many went.
+/// Deletes an app's sandbox transactions created before `before`, and its sandbox customers not
+/// seen since. Says how many went.
 pub async fn purge_sandbox(
     store: &Store,
     app: AppId,
@@ -63,7 +64,8 @@ async fn purge_transactions(
     }
 }
 
-/// Deletes every row of one transaction. `false`: it moved in this very moment; the next round finds it again.
+/// Deletes every row of one transaction. `false`: it moved in this very moment; the next round
+/// finds it again.
 async fn delete_transaction(
     store: &Store,
     app: AppId,
@@ -92,7 +94,7 @@ async fn delete_transaction(
         }
     }
     batch.delete(Table::Transaction, key);
-    // The line is there until somebody takes it away, and is counted until then: as what it says, and once.
+    // The line is counted until it is removed: under its own status, and once.
     batch.require_value(Table::Index, list_key, status);
     batch.delete(Table::Index, list_key);
     let status = list::status(list_key, status)?;
@@ -146,7 +148,7 @@ async fn purge_customers(store: &Store, app: AppId, before: Timestamp) -> Result
             let stored: Stored = serde_json::from_slice(&row)
                 .map_err(|_| RecordError::damaged("customer", format!("{key:02x?}")))?;
             let customer = &stored.customer;
-            // Customers lie in the order in which they were made: from the first young one on, all are young.
+            // Customers are ordered by creation time: after the first young one, all are young.
             if customer.created_at >= before {
                 return Ok(gone);
             }
@@ -171,7 +173,7 @@ async fn commit(store: &Store, batch: Batch) -> Result<bool, RecordError> {
     match store.commit(batch).await {
         Ok(()) => Ok(true),
         Err(CommitError::Conflict) => Ok(false),
-        // The store takes no writes now: what is left goes in a later round.
+        // The store takes no writes now: a later round deletes the rest.
         Err(CommitError::Unavailable { .. }) => Ok(false),
     }
 }

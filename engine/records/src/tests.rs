@@ -1,4 +1,4 @@
-//! Whatever happens to transactions, a list tells of them what a walk along all its lines does.
+//! After any history of transactions, a list returns the same as a scan of all its lines.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use switchyard_store::{
     Table,
 };
 
-/// Where all spans begin: a multiple of the longest.
+/// Start of all spans: a multiple of the longest.
 const EPOCH: u64 = 640 * 2_592_000_000;
 const STATES: [State; 5] = [
     State::AwaitingCustomer,
@@ -30,7 +30,7 @@ const STATES: [State; 5] = [
 #[derive(Clone, Debug)]
 enum Op {
     Begin(Kind, Environment, u64),
-    /// Somebody takes a transaction on from what is known of it at the moment; two who do so at once exclude each other.
+    /// Two updates of a transaction from its present state; concurrent ones exclude each other.
     Move(usize, usize),
     Purge(u64),
 }
@@ -100,7 +100,7 @@ struct Lives {
     store: Store,
     deaths: Vec<Death>,
     known: Vec<Transaction>,
-    /// How many have begun, those that came to nothing included.
+    /// Number of transactions that have begun, including those whose commit failed.
     begun: u128,
 }
 

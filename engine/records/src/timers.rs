@@ -17,11 +17,11 @@ pub struct Due {
 pub struct DuePage {
     /// Earliest first.
     pub timers: Vec<Due>,
-    /// There may be more: from here on.
+    /// There may be more: the cursor of the next page.
     pub next: Option<TimerCursor>,
 }
 
-/// Where among the timers a look begins.
+/// Cursor at which a scan of the timers begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimerCursor(Vec<u8>);
 
@@ -32,8 +32,8 @@ impl TimerCursor {
     }
 }
 
-/// The timers due from `from` until `until`, which is included. It looks at `limit` rows at most. A row that cannot be read is told in the
-/// log and stepped over: it would hold up every timer behind it.
+/// The timers due from `from` until `until`, which is included. Reads `limit` rows at most. An
+/// unreadable row is logged and skipped: it would hold up every timer behind it.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -131,7 +131,7 @@ mod tests {
         store
     }
 
-    /// All that is due, read in pages of `limit` rows.
+    /// All due timers, read in pages of `limit` rows.
     async fn walked(store: &Store, limit: usize) -> Vec<Due> {
         let (mut from, mut found) = (TimerCursor::at(Timestamp::from_micros(0)), Vec::new());
         loop {

@@ -7,13 +7,14 @@ use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::transaction::{Recorded, Transaction};
 use switchyard_store::{Batch, Direction, Store, StoreError, Table};
 
-/// Events of one transaction that are shown at most; the schedule makes some 35 a year of one that never ends.
+/// Events of one transaction that are shown at most; the schedule makes some 35 a year of one that
+/// never ends.
 const TIMELINE_EVENTS: usize = 10_000;
 
 /// Rows of the index of open attempts that are read at once.
 const OPEN_PAGE: usize = 2_000;
 
-/// One step: what the transaction was, what it is, and what happened in between.
+/// One step: the transaction before and after it, and the events in between.
 pub struct Step<'a> {
     /// `None` when this step makes the transaction.
     pub before: Option<&'a Transaction>,
@@ -21,8 +22,8 @@ pub struct Step<'a> {
     pub events: &'a [Recorded],
 }
 
-/// Adds all rows of `step` to `batch`. The commit conflicts when the stored version is not the one that
-/// the step began from, or when a step that creates the transaction finds it stored.
+/// Adds all rows of `step` to `batch`. The commit conflicts when the stored version is not the one
+/// that the step began from, or when a step that creates the transaction finds it stored.
 pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
     let after = step.after;
     let damaged = || RecordError::damaged("transaction", after.id);
@@ -65,7 +66,8 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// The rows by which a transaction is found otherwise than by its id: those of `after`, where they differ from those of `before`.
+/// The rows by which a transaction is found otherwise than by its id: those of `after`, where they
+/// differ from those of `before`.
 pub(super) fn write_indexes(batch: &mut Batch, before: Option<&Transaction>, after: &Transaction) {
     write_open(batch, before, after);
     for (name, attempt) in names::new_names(before, after) {
@@ -83,7 +85,8 @@ fn open_at(tx: &Transaction) -> Option<(&str, ConnectionId)> {
     Some((&candidate.gateway_hash, candidate.connection))
 }
 
-/// Keeps the index of open attempts: it tells whether a version of a gateway, or a connection, is still needed.
+/// Keeps the index of open attempts: it tells whether a version of a gateway, or a connection, is
+/// still needed.
 fn write_open(batch: &mut Batch, before: Option<&Transaction>, after: &Transaction) {
     let id = after.id;
     let (old, new) = (before.and_then(open_at), open_at(after));
@@ -106,7 +109,8 @@ pub(super) fn delete_open(batch: &mut Batch, tx: &Transaction) {
     }
 }
 
-/// How many transactions have an open attempt on the version of a gateway with this hash; `limit` when there are more.
+/// How many transactions have an open attempt on the version of a gateway with this hash; `limit`
+/// when there are more.
 pub async fn open_attempts(store: &Store, hash: &str, limit: usize) -> Result<usize, StoreError> {
     let prefix = keys::open_prefix(hash);
     let end = keys::after(&prefix);
@@ -114,8 +118,9 @@ pub async fn open_attempts(store: &Store, hash: &str, limit: usize) -> Result<us
     Ok(rows.await?.len())
 }
 
-/// How many transactions have an open attempt at a connection; `limit` when there are more. Reads one small row for each attempt that
-/// is open anywhere: a question that operators ask, not payments.
+/// How many transactions have an open attempt at a connection; `limit` when there are more. Reads
+/// one small row for each attempt that is open anywhere: a question that operators ask, not
+/// payments.
 pub async fn open_attempts_at(
     store: &Store,
     connection: ConnectionId,
@@ -146,7 +151,8 @@ pub async fn load(store: &Store, id: TransactionId) -> Result<Option<Transaction
     found.map(|(_, row)| parsed(id, &row)).transpose()
 }
 
-/// The same for one that was read before: its row is parsed only when its version has become another.
+/// The same for one that was read before: its row is parsed only when its version has become
+/// another.
 pub async fn load_again(
     store: &Store,
     known: &Arc<Transaction>,
@@ -168,7 +174,7 @@ fn parsed(id: TransactionId, row: &[u8]) -> Result<Transaction, RecordError> {
     serde_json::from_slice(row).map_err(|_| RecordError::damaged("transaction", id))
 }
 
-/// All that happened to a transaction, oldest first.
+/// All events of a transaction, oldest first.
 pub async fn timeline(store: &Store, id: TransactionId) -> Result<Vec<Recorded>, RecordError> {
     let prefix = keys::transaction(id);
     let rows = store

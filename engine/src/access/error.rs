@@ -73,7 +73,8 @@ impl AccessError {
     }
 }
 
-/// Reason for which a bearer token is refused. Each is a 401; the difference is for logs and people.
+/// Reason for which a bearer token is refused. Each is a 401; the difference is for logs and
+/// people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthorized {
     #[error("this is not a key of this service: the form or the checksum is wrong")]

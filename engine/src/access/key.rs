@@ -1,7 +1,8 @@
 //! API keys: their rows, and how they are created, rolled and deleted.
 //!
-//! The key itself is shown once, when it is made; [`super::token`] says how it looks. Rolling makes a second key like the first,
-//! which stays valid for a grace period, so that a merchant can switch without a failed request.
+//! The key itself is shown once, when it is made; [`super::token`] says how it looks. Rolling makes
+//! a second key like the first, which stays valid for a grace period, so that a merchant can switch
+//! without a failed request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -121,7 +122,8 @@ impl Access {
         Ok(new)
     }
 
-    /// Makes a key like this one. The old one stays valid for `grace` (at most [`KEY_GRACE`]); for zero it is deleted at once.
+    /// Makes a key like this one. The old one stays valid for `grace` (at most [`KEY_GRACE`]); for
+    /// zero it is deleted at once.
     pub async fn roll_key(&self, id: KeyId, grace: Duration) -> Result<NewKey, AccessError> {
         if grace > KEY_GRACE {
             return Err(AccessError::invalid(

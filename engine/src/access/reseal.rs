@@ -1,8 +1,8 @@
 //! Moving a store to a new master key.
 //!
-//! Only the data keys of accounts are sealed under the master key; everything else is sealed under a
-//! data key. All of them are sealed again in one commit: after a crash the store opens under the old
-//! key or under the new one, never under a mixture.
+//! Only the data keys of accounts are sealed under the master key; everything else is sealed under
+//! a data key. All of them are sealed again in one commit: after a crash the store opens under the
+//! old key or under the new one, never under a mixture.
 
 use super::error::AccessError;
 use super::master_key::MasterKey;

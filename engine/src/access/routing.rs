@@ -1,5 +1,6 @@
-//! The routing rules of an app in one environment, version by version. The newest is in force; earlier ones are kept for a while, so
-//! that a decision's version can be looked up and gone back to.
+//! The routing rules of an app in one environment, version by version. The newest is in force;
+//! earlier ones are kept for a while, so that a decision's version can be looked up and gone back
+//! to.
 
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ impl RoutingRules {
 }
 
 impl Access {
-    /// The rules in force; `None` when the app never had any: then its connections come oldest first.
+    /// The rules in force; `None` when the app never had any: then its connections come oldest
+    /// first.
     pub fn routing(&self, app: AppId, environment: Environment) -> Option<Arc<RoutingRules>> {
         let set = self.set();
         set.app(app)?.routing(environment).last().cloned()

@@ -1,7 +1,8 @@
 //! Data of development mode: one account, one app, its four keys, an operator token.
 //!
-//! Keys are kept as hashes only, so a restart cannot show them again. Whoever calls this keeps the shown ones
-//! (`data/dev.json`) and brings them back; those that still open what they should are used again, the others are made anew.
+//! Keys are kept as hashes only, so a restart cannot show them again. The caller keeps the shown
+//! keys (`data/dev.json`) and passes them in; keys that are still valid are used again, the others
+//! are replaced.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The whole of the access room in memory, arranged for how it is asked: keys by hash, the rest by app.
+//! The whole of the access room in memory, arranged for how it is asked: keys by hash, the rest by
+//! app.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -138,7 +139,8 @@ impl Set {
         true
     }
 
-    /// Puts a version of rules in behind the earlier ones, and lets the oldest go when there are too many.
+    /// Puts a version of rules in behind the earlier ones, and lets the oldest go when there are
+    /// too many.
     pub fn put_routing(&mut self, rules: Arc<RoutingRules>) -> bool {
         let Some(owner) = self.apps.get_mut(&rules.app) else {
             return false;

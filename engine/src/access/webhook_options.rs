@@ -36,7 +36,8 @@ pub struct EventFilter(Vec<String>);
     deny_unknown_fields
 )]
 pub enum RetryProfile {
-    /// As the specification has it, and the operator's settings: three times, ten minutes apart, whatever the receiver asks for.
+    /// As the specification has it, and the operator's settings: three times, ten minutes apart,
+    /// whatever the receiver asks for.
     #[default]
     Spec,
     /// Ten attempts within 75 hours, as Standard Webhooks recommends.

@@ -1,4 +1,4 @@
-//! What is stored, as it is stored.
+//! Queries of stored objects.
 
 use std::sync::Arc;
 
@@ -36,8 +36,9 @@ impl Engine {
         Ok(records::list(self.store(), query).await?)
     }
 
-    /// What the provider of a connection calls its attempts, in the order of those ids, from behind `after` on; each with its
-    /// transaction. Of a crypto gateway these are the addresses. A page has `limit` of them unless it is the last one.
+    /// The provider's ids of a connection's attempts, in order, after `after`, each with its
+    /// transaction. Of a crypto gateway these are the addresses. A page has `limit` entries unless
+    /// it is the last one.
     pub async fn provider_ids(
         &self,
         connection: ConnectionId,
@@ -54,7 +55,7 @@ impl Engine {
             let is_end = found.len() < wanted;
             behind = found.last().map(|(id, ..)| id.clone());
             for (id, transaction, attempt) in found {
-                // One that was deleted a moment ago has taken its names with it.
+                // A transaction that was deleted a moment ago has taken its names with it.
                 if let Some(transaction) = self.transaction(transaction).await? {
                     all.push((id, transaction, attempt));
                 }
@@ -69,7 +70,7 @@ impl Engine {
         Ok(ProviderIds { list: all, more })
     }
 
-    /// All that happened to a transaction, oldest first.
+    /// All events of a transaction, oldest first.
     pub async fn timeline(&self, id: TransactionId) -> Result<Vec<Recorded>, EngineError> {
         Ok(records::timeline(self.store(), id).await?)
     }

@@ -1,4 +1,5 @@
-//! The engine as its callers see it: the API, the pages, the callbacks and the command line ask it, and nothing below.
+//! The engine as its callers see it: the API, the pages, the callbacks and the command line ask it,
+//! and nothing below.
 //!
 //! Cloning an [`Engine`] gives another handle on the same one.
 
@@ -64,14 +65,15 @@ use switchyard_system::descriptors;
 use switchyard_system::egress::Names;
 use switchyard_system::ids::Ids;
 
-/// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend on it: they are in the outbox.
+/// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend
+/// on it: they are in the outbox.
 const FEED: usize = 4_096;
 
 /// A handle on the running engine.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
-/// What an engine is started with.
+/// Parts and settings from which an engine is started.
 pub struct Dependencies {
     pub store: Store,
     pub access: Access,
@@ -85,11 +87,12 @@ pub struct Dependencies {
 }
 
 impl Engine {
-    /// Starts the actors' threads and the scheduler, which at once looks for whatever was left unfinished. Call it on a tokio runtime:
-    /// gateways are called there.
+    /// Starts the actors' threads and the scheduler, which at once scans for unfinished
+    /// transactions. Call it on a tokio runtime: gateways are called there.
     ///
     /// # Errors
-    /// When the operating system gives no threads, or the settings of webhooks or mails cannot be used.
+    /// When the operating system gives no threads, or the settings of webhooks or mails cannot be
+    /// used.
     pub fn start(with: Dependencies) -> std::io::Result<Self> {
         if let Err(error) = descriptors::raise_limit() {
             tracing::warn!(%error, "The limit on open files stays as it is; many slow webhooks may use it up.");
@@ -176,7 +179,7 @@ impl Engine {
         let _ = self.0.feed.send(Arc::new(announcement));
     }
 
-    /// All announcements from now on, in the order in which they became durable.
+    /// All announcements after this call, in the order in which they became durable.
     pub fn feed(&self) -> broadcast::Receiver<Arc<Announcement>> {
         self.0.feed.subscribe()
     }
@@ -191,7 +194,7 @@ impl Engine {
         self.submissions().count()
     }
 
-    /// How the actor of a transaction is; `None` when it rests.
+    /// State of the transaction's actor; `None` when it is passivated.
     pub async fn transaction_actor(&self, id: TransactionId) -> Option<TransactionSnapshot> {
         self.registry()
             .find(id)?
@@ -200,7 +203,7 @@ impl Engine {
             .ok()
     }
 
-    /// How the scheduler is.
+    /// State of the scheduler.
     pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
         self.0.scheduler.get()?.send(Snapshot::default()).await.ok()
     }

@@ -1,4 +1,4 @@
-//! Who would take a payment now: what a page has to know before the payer confirms.
+//! Preview of a payment's route: data that a page shows before the payer confirms.
 
 use std::sync::Arc;
 
@@ -17,12 +17,13 @@ pub struct Prospect {
     pub gateway: Arc<Version>,
     pub connection: ConnectionId,
     pub price: Price,
-    /// It is the test gateway of the sandbox: test numbers decide.
+    /// Whether this is the test gateway of the sandbox: test numbers decide.
     pub is_test: bool,
 }
 
 impl Engine {
-    /// Where this payment would go by `method` if it were confirmed now; `None` when nobody can serve it.
+    /// Route of this payment by `method` if it were confirmed now; `None` when no connection can
+    /// serve it.
     pub fn prospect(&self, tx: &Transaction, method: &str) -> Option<Prospect> {
         let price = self.price(tx, method)?;
         let route = self.route_payment(tx, method, price.amount, None, Purpose::Look);
@@ -37,8 +38,8 @@ impl Engine {
         })
     }
 
-    /// Whether somebody who would take a payment of `amount` by `method` now has the payer say from which phone number they pay. The
-    /// test gateway always does.
+    /// Whether a connection that would take a payment of `amount` by `method` now has the payer
+    /// enter the phone number from which they pay. The test gateway always does.
     pub fn can_be_tied_to_a_phone(
         &self,
         app: AppId,

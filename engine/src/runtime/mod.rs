@@ -1,7 +1,7 @@
 //! Threads of actors, without any knowledge of payments.
 //!
-//! Promises: every mailbox is bounded, and a sender waits while one is full; a panic in one actor is contained, counted and logged;
-//! every actor answers [`Snapshot`].
+//! Promises: every mailbox is bounded, and a sender waits while one is full; a panic in one actor
+//! is contained, counted and logged; every actor answers [`Snapshot`].
 
 mod in_flight;
 mod threads;

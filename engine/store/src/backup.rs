@@ -270,7 +270,7 @@ fn bytes_in(folder: &Path) -> Result<u64, MaintenanceError> {
     Ok(bytes)
 }
 
-/// Copies a folder; `copied` is told of the bytes of each part.
+/// Copies a folder; `copied` is called with the number of bytes of each part.
 fn copy_folder(
     from: &Path,
     to: &Path,

@@ -8,12 +8,14 @@ use switchyard_core::limits::{STORE_KEY_BYTES, STORE_VALUE_BYTES};
 
 /// Rows to put and delete, and checks that must hold just before. All of it happens, or nothing.
 ///
-/// Checks look at the rows as they are when the store's only writer reaches this commit, so no other commit can slip in
-/// between a check and the change it guards. They do not see the changes of their own batch. Two changes of the same row in
-/// one batch leave the later one; what is added comes on top of that.
+/// Checks look at the rows as they are when the store's only writer reaches this commit, so no
+/// other commit can slip in between a check and the change it guards. They do not see the changes
+/// of their own batch. Two changes of the same row in one batch leave the later one; increments are
+/// applied after it.
 #[derive(Default)]
 pub struct Batch {
-    /// Keys and values one after the other: a commit costs two allocations that grow, not two for every row.
+    /// Keys and values one after the other: a commit costs two allocations that grow, not two for
+    /// every row.
     bytes: Vec<u8>,
     steps: Vec<Step>,
 }
@@ -68,8 +70,9 @@ impl Batch {
     /// Writes a row, whether or not there was one.
     ///
     /// # Panics
-    /// If the key is empty or longer than [`STORE_KEY_BYTES`], or the value longer than [`STORE_VALUE_BYTES`]: whoever makes
-    /// keys and values bounds them. This holds for every method here.
+    /// If the key is empty or longer than [`STORE_KEY_BYTES`], or the value longer than
+    /// [`STORE_VALUE_BYTES`]: whoever makes keys and values bounds them. This holds for every
+    /// method here.
     pub fn put(&mut self, table: Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.step(table, Kind::Put, key.as_ref(), &[value.as_ref()]);
     }
@@ -86,8 +89,8 @@ impl Batch {
         self.step(table, Kind::Put, key.as_ref(), &[&version, value.as_ref()]);
     }
 
-    /// Writes a row whose value `write` writes, straight into the batch. `version`: eight bytes before it, as for
-    /// [`Batch::put_versioned`]. When it fails, the batch is as it was.
+    /// Writes a row whose value `write` writes, straight into the batch. `version`: eight bytes
+    /// before it, as for [`Batch::put_versioned`]. When it fails, the batch is as it was.
     pub fn put_written<E>(
         &mut self,
         table: Table,
@@ -114,8 +117,9 @@ impl Batch {
         self.step(table, Kind::Delete, key.as_ref(), &[]);
     }
 
-    /// Adds to the numbers in a row of counts, see [`counts`](super::counts()). A row that is not there counts nothing, and one whose
-    /// numbers all become zero goes. Commits that add to one row never conflict.
+    /// Adds to the numbers in a row of counts, see [`counts`](super::counts()). A row that is not
+    /// there counts nothing, and one whose numbers all become zero goes. Commits that add to one
+    /// row never conflict.
     pub fn add<const N: usize>(&mut self, table: Table, key: impl AsRef<[u8]>, numbers: [i64; N]) {
         let numbers = numbers.map(i64::to_be_bytes);
         self.step(table, Kind::Add, key.as_ref(), &[numbers.as_flattened()]);
@@ -261,7 +265,8 @@ impl Check<'_> {
     }
 }
 
-/// Adds to the numbers in a row of counts. Whether none had to be kept from falling below zero: then more was taken than had been added.
+/// Adds to the numbers in a row of counts. Whether none had to be kept from falling below zero:
+/// then more was taken than had been added.
 pub(super) fn add(row: &mut Vec<u8>, numbers: &[u8]) -> bool {
     row.resize(row.len().max(numbers.len()), 0);
     let mut is_sound = true;

@@ -173,8 +173,8 @@ impl Replay<'_> {
 }
 
 impl Later {
-    /// The generations that may continue `base`. One that is kept holds commits that the store did
-    /// not have later, so nothing continues it.
+    /// The generations that may continue `base`. A kept generation holds commits that the store
+    /// lost later, so it has no continuation.
     fn of(base: &Path, later: &[&PathBuf]) -> Result<Vec<Self>, MaintenanceError> {
         let mut found = Vec::new();
         let mut before = base;

@@ -10,7 +10,8 @@ use switchyard_core::time::Timestamp;
 /// A commit that was not made. Nothing of it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
-    /// A check of the batch did not hold: someone else changed the row. Load it again and decide again.
+    /// A check of the batch did not hold: someone else changed the row. Load it again and decide
+    /// again.
     #[error("the stored rows have changed: load them again and decide again")]
     Conflict,
     /// The store cannot write now. It recovers automatically; the same commit may be tried later.

@@ -1,10 +1,11 @@
 //! Group commit: delays a flush so that more commits share it.
 //!
 //! A flush costs the same processor time for one commit as for thirty, so under load a short delay
-//! pays. A longer delay does not: once most of the active clients wait for their commits, no further
-//! commit arrives and the processors idle. So the writer flushes when half of the active commits have
-//! arrived; during the flush the other half is prepared. Clients that send again without waiting for
-//! an answer have sent that many by the end of the previous flush, and the delay is zero.
+//! pays. A longer delay does not: once most of the active clients wait for their commits, no
+//! further commit arrives and the processors idle. So the writer flushes when half of the active
+//! commits have arrived; during the flush the other half is prepared. Clients that send again
+//! without waiting for an answer have sent that many by the end of the previous flush, and the
+//! delay is zero.
 //!
 //! The longest delay is proportional to the duration of a flush, because more commits can arrive
 //! during a slow one.
@@ -24,12 +25,13 @@ pub(super) struct GroupWait {
 }
 
 impl GroupWait {
-    /// Waits for `wanted` queued commits, at most for `timeout`. `waiting` counts the queued commits.
-    /// Only the writer calls it.
+    /// Waits for `wanted` queued commits, at most for `timeout`. `waiting` counts the queued
+    /// commits. Only the writer calls it.
     pub(super) fn wait(&self, wanted: usize, timeout: Duration, waiting: impl Fn() -> usize) {
         self.writer.get_or_init(thread::current);
         self.wanted.store(wanted, Relaxed);
-        // A commit between this check and the park does not wake us; the wait then runs to its timeout.
+        // A commit between this check and the park does not wake us; the wait then runs to its
+        // timeout.
         if waiting() < wanted {
             thread::park_timeout(timeout);
         }
@@ -57,7 +59,8 @@ pub(super) struct CommitLoad {
 }
 
 impl CommitLoad {
-    /// Adds a write. `waiting`: queued commits at its end, with those of its group. `took`: its duration.
+    /// Adds a write. `waiting`: queued commits at its end, with those of its group. `took`: its
+    /// duration.
     pub(super) fn record(&mut self, waiting: usize, took: Duration) {
         self.size = (self.size * 15 + waiting * 256) / 16;
         // A stall of the disk counts as a slow write.

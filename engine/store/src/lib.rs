@@ -1,26 +1,32 @@
 //! The store: ordered rows in tables, changed by atomic, checked, durable commits.
 //!
 //! Promises:
-//! - A commit is made whole or not at all. `Ok` means that it survives a power cut: it was flushed through the disk's cache.
-//! - Checks (absent, version, value) are evaluated by the only writer, in the order of arrival. `Conflict` changes nothing.
-//! - Increments of counts are made by the only writer, once for a group of commits, and become durable
-//!   with the other changes of their commits: a count is exact, and counting never conflicts.
-//! - `Unavailable` changes nothing: the disk is full or failing. The store opens its backend again until it can write; should
-//!   the backend find the failed commits in its log, they are taken back before anyone can read them. The one exception: a
-//!   process that dies in that state may find them made when it starts again.
+//! - A commit is made whole or not at all. `Ok` means that it survives a power cut: it was flushed
+//!   through the disk's cache.
+//! - Checks (absent, version, value) are evaluated by the only writer, in the order of arrival.
+//!   `Conflict` changes nothing.
+//! - Increments of counts are made by the only writer, once for a group of commits, and become
+//!   durable with the other changes of their commits: a count is exact, and counting never
+//!   conflicts.
+//! - `Unavailable` changes nothing: the disk is full or failing. The store opens its backend again
+//!   until it can write; should the backend find the failed commits in its log, they are taken back
+//!   before anyone can read them. The one exception: a process that dies in that state may find
+//!   them made when it starts again.
 //! - Reads see only what is committed and flushed: no power cut takes back what was read.
-//! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum. With SQLite pages do, too, so that
-//!   damage hides no row. Damage that was found stays known until the store is closed: [`Store::damage`].
+//! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum. With
+//!   SQLite pages do, too, so that damage hides no row. Damage that was found stays known until the
+//!   store is closed: [`Store::damage`].
 //! - A store that ends before its last acknowledged commit is not opened: `mark` tells.
 //! - One scan sees all of a commit or nothing of it. Two reads may see two moments.
 //!
 //! There are no transactions over several calls: read, decide, and let a check detect a concurrent
 //! change.
 //!
-//! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`) over a small backend trait
-//! (`kv`) with three backends: SQLite, sled and memory. Reads go to the backend on the caller's thread, because they are answered
-//! from memory or the page cache; only long scans go to a thread of their own. With sled a read also waits for a flush
-//! in progress, because sled shows rows before they are flushed.
+//! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`)
+//! over a small backend trait (`kv`) with three backends: SQLite, sled and memory. Reads go to the
+//! backend on the caller's thread, because they are answered from memory or the page cache; only
+//! long scans go to a thread of their own. With sled a read also waits for a flush in progress,
+//! because sled shows rows before they are flushed.
 
 mod backend;
 mod backup;
@@ -82,8 +88,8 @@ pub use self::throttle::lower_priority;
 use self::writer::{Message, Reopen, Request, Writer};
 use switchyard_core::limits::{STORE_KEY_BYTES, STORE_QUEUE, STORE_SCAN_INLINE};
 
-/// Handle of an open store; clones share it. Dropping the last one waits for open commits and closes
-/// the store.
+/// Handle of an open store; clones share it. Dropping the last one waits for open commits and
+/// closes the store.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
@@ -143,7 +149,7 @@ struct Inner {
 
 /// State that the handles and the writer share.
 struct Shared {
-    /// None while the backend is being reopened, and after the store is closed.
+    /// `None` while the backend is being reopened, and after the store is closed.
     kv: ArcSwapOption<Box<dyn Kv>>,
     /// Reason for which the store cannot be used now.
     down: ArcSwapOption<String>,
@@ -167,7 +173,8 @@ struct Counters {
 }
 
 impl Store {
-    /// Opens the store, and makes one when there is none. Reads what a crash left behind, so it may take seconds.
+    /// Opens the store, and makes one when there is none. Reads what a crash left behind, so it may
+    /// take seconds.
     ///
     /// A store that has lost acknowledged commits is refused.
     pub fn open(settings: &StoreSettings) -> Result<Self, OpenError> {
@@ -300,9 +307,11 @@ impl Store {
         })))
     }
 
-    /// Makes all changes of the batch if all its checks hold. Returns when that survives a power cut.
+    /// Makes all changes of the batch if all its checks hold. Returns when that survives a power
+    /// cut.
     ///
-    /// Waits while too many commits wait already. A caller that stops waiting does not stop the commit.
+    /// Waits while too many commits wait already. A caller that stops waiting does not stop the
+    /// commit.
     pub async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
         if batch.is_empty() {
             return Ok(());

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use super::Backend;
 use super::error::{MaintenanceError, OpenError};
 
-/// A directory that this process holds, marked with its backend and layout, until this value is dropped.
+/// A directory that this process holds, marked with its backend and layout, until this value is
+/// dropped.
 pub(super) struct StoreDirectory {
     path: PathBuf,
     backend: &'static str,
@@ -92,14 +93,15 @@ fn try_lock(
 }
 
 impl StoreDirectory {
-    /// Makes the directory when there is none, locks it, and checks or writes its marker. A full disk is no reason to refuse a
-    /// existing store, whose rows can be read.
+    /// Makes the directory when there is none, locks it, and checks or writes its marker. A full
+    /// disk is no reason to refuse a existing store, whose rows can be read.
     pub(super) fn take(path: &Path, backend: &'static str) -> Result<Self, OpenError> {
         let unwritable = |source| OpenError::Unwritable {
             path: path.to_owned(),
             source,
         };
-        // Readable for its owner only, whatever the umask: a server refuses a store that others can read.
+        // Readable for its owner only, whatever the umask: a server refuses a store that others can
+        // read.
         let mut directory = DirBuilder::new();
         directory.recursive(true).mode(0o700);
         directory.create(path).map_err(unwritable)?;
@@ -151,9 +153,9 @@ impl StoreDirectory {
         }
     }
 
-    /// Folder of the backend's files. The first time `make` creates it, under another name until its files
-    /// are complete and durable: not all backends open files whose creation a crash has interrupted,
-    /// and these hold no commit.
+    /// Folder of the backend's files. The first time `make` creates it, under another name until
+    /// its files are complete and durable: not all backends open files whose creation a crash has
+    /// interrupted, and these hold no commit.
     pub(super) fn backend_path(
         &self,
         make: impl FnOnce(&Path) -> Result<(), OpenError>,
@@ -275,7 +277,8 @@ const MARKER: &str = "STORE";
 const PROBE: &str = "room";
 /// Free bytes that the disk must have before a failed backend is opened again.
 const PROBE_BYTES: usize = 1024 * 1024;
-/// Version of the layout of rows. Raise it when an older program could not read the rows of this one.
+/// Version of the layout of rows. Raise it when an older program could not read the rows of this
+/// one.
 const LAYOUT: u32 = 2;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub struct Progress {
     pub done: u64,
     /// `None`: not known beforehand.
     pub total: Option<u64>,
-    /// What `done` and `total` count.
+    /// Unit of `done` and `total`.
     pub unit: Unit,
 }
 

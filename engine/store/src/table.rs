@@ -1,6 +1,7 @@
 //! The tables of the store: what kinds of rows there are, and their names and numbers on disk.
 
-/// A set of ordered rows, key bytes to value bytes. Rows of one table never mix with those of another.
+/// A set of ordered rows, key bytes to value bytes. Rows of one table never mix with those of
+/// another.
 ///
 /// The number and the name of a table are its identity on disk: never change one, only append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,11 +1,12 @@
 //! The one thread that writes: group commit, and recovery of the backend when it fails.
 //!
-//! It takes all commits that wait, up to [`STORE_BATCH`], checks each in order against the stored rows and the changes of those
-//! before it, gives the accepted ones to the backend as one batch with one flush, and only then answers. When the backend fails,
-//! every commit of the group is answered `Unavailable`, and until the backend is open again so is every other.
+//! It takes all commits that wait, up to [`STORE_BATCH`], checks each in order against the stored
+//! rows and the changes of those before it, gives the accepted ones to the backend as one batch
+//! with one flush, and only then answers. When the backend fails, every commit of the group is
+//! answered `Unavailable`, and until the backend is open again so is every other.
 //!
-//! A backend that panics has failed like one that answers an error, also when it does so while it is closed: the thread lives on
-//! and opens it again.
+//! A backend that panics has failed like one that answers an error, also when it does so while it
+//! is closed: the thread lives on and opens it again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -41,14 +42,15 @@ pub(super) struct Request {
 
 pub(super) struct Reply {
     pub verdict: Result<(), CommitError>,
-    /// Goes back to be freed where it was made: memory that one thread takes and another gives back costs both several times as much.
+    /// Goes back to be freed where it was made: memory that one thread takes and another gives back
+    /// costs both several times as much.
     pub _batch: Batch,
 }
 
 /// How to open the backend again after it has failed.
 pub(super) struct Reopen {
-    /// Tests whether a reopening can succeed, before the failed backend, which may still answer reads, is
-    /// closed.
+    /// Tests whether a reopening can succeed, before the failed backend, which may still answer
+    /// reads, is closed.
     pub probe: Box<dyn Fn() -> Result<(), OpenError> + Send>,
     pub open: Box<dyn Fn() -> Result<Box<dyn Kv>, OpenError> + Send>,
 }
@@ -172,8 +174,8 @@ impl Writer {
         self.serve();
     }
 
-    /// Fills the group with what waits. Blocks for the first commit, except when a failed backend waits to be reopened.
-    /// Answers `Some` when the store is to be closed after this group.
+    /// Fills the group with what waits. Blocks for the first commit, except when a failed backend
+    /// waits to be reopened. Answers `Some` when the store is to be closed after this group.
     fn gather(&mut self) -> Option<Option<oneshot::Sender<bool>>> {
         let mut next = match self.failure {
             None => match self.receiver.recv() {
@@ -182,7 +184,8 @@ impl Writer {
             },
             Some(_) => self.receiver.try_recv().ok(),
         };
-        // Under load further commits arrive soon. Sharing the flush saves more than the delay costs.
+        // Under load further commits arrive soon. Sharing the flush saves more than the delay
+        // costs.
         if let Some(wanted) = self.load.wanted() {
             let shared = &self.shared;
             let timeout = self.load.timeout();
@@ -265,7 +268,8 @@ impl Writer {
         reason
     }
 
-    /// Opens the failed backend again, reverts unacknowledged commits, and only then lets readers use it.
+    /// Opens the failed backend again, reverts unacknowledged commits, and only then lets readers
+    /// use it.
     fn recover(&mut self, failure: Failure) -> Option<Failure> {
         match contained(|| self.open_again(&failure.undo)) {
             Ok(kv) => {
@@ -351,7 +355,8 @@ fn write(
     Ok((verdicts, next))
 }
 
-/// Backends contain the panics they know of, and then say what to undo. After any other the backend may show anything.
+/// Backends contain the panics they know of, and then say what to undo. After any other the backend
+/// may show anything.
 fn change(write: impl FnOnce() -> Result<(), WriteFailed>) -> Result<(), WriteFailed> {
     contained(|| Ok(write())).unwrap_or_else(|error| {
         Err(WriteFailed {
@@ -375,7 +380,8 @@ fn close(kv: Box<dyn Kv>, in_order: bool) {
     }
 }
 
-/// Checks each commit against the rows as those before it leave them, and gathers the last change of each row.
+/// Checks each commit against the rows as those before it leave them, and gathers the last change
+/// of each row.
 fn evaluate<'a>(
     kv: &dyn Kv,
     shared: &Shared,
@@ -482,8 +488,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Hashes the rows of one group. The standard one is made to withstand chosen keys; here the worst that these can do is to have a few
-/// thousand rows compared with each other.
+/// Hashes the rows of one group. The standard one is made to withstand chosen keys; here the worst
+/// that these can do is to have a few thousand rows compared with each other.
 type Quick = BuildHasherDefault<QuickHasher>;
 
 #[derive(Default)]

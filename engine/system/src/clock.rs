@@ -1,15 +1,15 @@
 //! Time, injected: the wall clock in production, a clock that a test turns by hand everywhere else.
 //!
 //! A process reads the wall clock once. Afterwards time follows the clock since the machine's boot
-//! (suspended time included), which cannot be set: when NTP or a person sets the wall clock, no timer is
-//! lost or late, no retry is early and nothing expires. [`Clock::shown`] follows the wall clock, for
-//! times that others compare with their own clocks, such as that of a signature.
+//! (suspended time included), which cannot be set: when NTP or a person sets the wall clock, no
+//! timer is lost or late, no retry is early and nothing expires. [`Clock::shown`] follows the wall
+//! clock, for times that others compare with their own clocks, such as that of a signature.
 //!
 //! No stored time is in the future: when the wall clock is behind the last commit of a store, time
 //! continues from that commit, a tenth slower until the two agree ([`Clock::continue_from`]).
 //!
-//! This module and [`crate::ids`] are the only homes of `SystemTime::now` and of randomness; `clippy.toml` bans them elsewhere.
-//! That is what lets a whole engine run on virtual time.
+//! This module and [`crate::ids`] are the only homes of `SystemTime::now` and of randomness;
+//! `clippy.toml` bans them elsewhere. That is what lets a whole engine run on virtual time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -75,8 +75,8 @@ impl Clock {
         }
     }
 
-    /// Time of the settable wall clock: for values that others compare with their own clocks, and not for
-    /// timers.
+    /// Time of the settable wall clock: for values that others compare with their own clocks, and
+    /// not for timers.
     pub fn shown(&self) -> Timestamp {
         match &self.0 {
             Source::Wall => machine(),
@@ -204,7 +204,8 @@ fn since_boot() -> i64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes a timespec to where the pointer leads, which is `since`, and keeps the pointer no longer.
+    // SAFETY: the call writes a timespec to where the pointer leads, which is `since`, and keeps
+    // the pointer no longer.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut since) };
     assert_eq!(failed, 0, "every Linux since 2.6.39 has this clock");
     since.tv_sec * 1_000_000 + since.tv_nsec / 1_000
@@ -221,7 +222,8 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// For the simulation: a wall clock that goes by tokio's paused time and can be set, as an administrator or NTP sets one.
+/// For the simulation: a wall clock that goes by tokio's paused time and can be set, as an
+/// administrator or NTP sets one.
 #[cfg(feature = "simulation")]
 impl Clock {
     /// A clock that shows `start` now. Make it on the paused runtime by which it is to go.

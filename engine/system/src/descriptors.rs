@@ -2,8 +2,9 @@
 
 use std::io;
 
-/// Raises this process's limit on open files to the most that the system allows it, and says what it is now. Webhooks alone may keep
-/// some 2,300 sockets open, and a usual limit to begin with is 1,024 for all.
+/// Raises this process's limit on open files to the most that the system allows it, and says what
+/// it is now. Webhooks alone may keep some 2,300 sockets open, and a usual limit to begin with is
+/// 1,024 for all.
 ///
 /// # Errors
 /// When the system does not tell or does not change the limit.

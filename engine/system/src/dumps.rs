@@ -1,12 +1,12 @@
-//! No dumps: what a process has in its memory is not written to a disk when it dies.
+//! No dumps: the memory of a process is not written to a disk when it crashes.
 //!
-//! The master key, the merchants' credentials and the payers' codes are in there in clear. A worker, which has less of them,
-//! has this as one of its walls.
+//! The master key, the merchants' credentials and the payers' codes are in there in clear. A
+//! worker, which has less of them, has this as one of its walls.
 
 use std::io;
 
-/// From here on this process leaves no core dump, whoever collects them, and no other process of its user may look into it. Neither can
-/// be undone without rights that an engine does not have.
+/// After this call the process leaves no core dump, whatever collects them, and no other process of
+/// its user may read its memory. Neither can be undone without rights that an engine does not have.
 ///
 /// # Errors
 /// When the system refuses one of them, or does not keep what it took; the other one may hold.

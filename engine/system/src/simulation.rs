@@ -20,7 +20,7 @@ compile_error!(
      build the program with `--package switchyard`"
 );
 
-/// What surrounds the engine on this thread.
+/// Simulated environment of the engine on this thread.
 #[derive(Clone)]
 pub struct World {
     pub line: Line,
@@ -35,7 +35,7 @@ pub type Decide = fn(&Transaction, Command, &Context) -> Result<Vec<Event>, Refu
 pub type Line = Arc<dyn Fn(Request) -> Answering + Send + Sync>;
 pub type Answering = Pin<Box<dyn Future<Output = Result<Response, Cut>> + Send>>;
 
-/// Who is spoken to.
+/// Receiver of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
     Provider,
@@ -43,7 +43,7 @@ pub enum To {
     MailServer,
 }
 
-/// What would leave.
+/// Request that would leave the machine.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub to: To,
@@ -63,7 +63,7 @@ pub struct Response {
 /// A request without a whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Nobody listened: not one byte left.
+    /// Connection refused: not one byte left.
     Refused,
     /// The line broke after the first byte.
     Broken,
@@ -109,7 +109,7 @@ pub fn line() -> Option<Line> {
 }
 
 impl Request {
-    /// What stands in a header; nothing where there is none.
+    /// Value of a header; empty where there is none.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value.as_str())

@@ -1,4 +1,5 @@
-//! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON. `cargo xtask gateway check` builds and runs it.
+//! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON.
+//! `cargo xtask gateway check` builds and runs it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use switchyard_gateway_host::{WALLS, WorkerSettings};
 struct Check {
     /// The library
     library: PathBuf,
-    /// What its provider says when all is well; by default the check.json beside its gateway.json
+    /// Normal responses of its provider [default: the check.json beside its gateway.json]
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// One JSON object instead of a table

@@ -24,7 +24,7 @@ pub(crate) struct Stage<'a> {
     pub secrets: Vec<String>,
 }
 
-/// How a call ended, and what it did on the way.
+/// End of a call, and its effects.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub end: End,
@@ -288,7 +288,8 @@ fn minor(text: &str, decimals: u8) -> Option<i64> {
 }
 
 fn written(message: &impl serde::Serialize) -> Vec<u8> {
-    // Maps with text keys, texts and numbers: there is nothing in a message that JSON does not have.
+    // Maps with text keys, texts and numbers: there is nothing in a message that JSON does not
+    // have.
     serde_json::to_vec(message).unwrap_or_default()
 }
 

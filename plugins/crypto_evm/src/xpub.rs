@@ -16,7 +16,8 @@ pub struct Receiving {
 }
 
 impl Receiving {
-    /// Reads an account's xpub (depth 3: its chain 0 is taken) or the receiving chain's own (depth 4).
+    /// Reads an account's xpub (depth 3: its chain 0 is taken) or the receiving chain's own (depth
+    /// 4).
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.starts_with("xprv") {
             return Err(
@@ -82,7 +83,7 @@ impl Receiving {
     }
 }
 
-/// Nothing for a number that is not below the order of the curve.
+/// `None` for a number that is not below the order of the curve.
 fn scalar(bytes: &[u8]) -> Option<Scalar> {
     use k256::elliptic_curve::ff::PrimeField;
     let bytes = FieldBytes::try_from(bytes).ok()?;

@@ -1,4 +1,5 @@
-//! The table of methods against the manifest and the engine's catalogue, and how numbers, banks and amounts are written.
+//! The table of methods against the manifest and the engine's catalogue, and how numbers, banks and
+//! amounts are written.
 
 use std::collections::BTreeSet;
 

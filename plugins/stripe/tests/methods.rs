@@ -1,4 +1,5 @@
-//! The table of cards against the manifest and the engine's catalogue, and amounts in Stripe's notation.
+//! The table of cards against the manifest and the engine's catalogue, and amounts in Stripe's
+//! notation.
 
 use std::collections::BTreeSet;
 
@@ -87,7 +88,7 @@ fn amounts_go_out_in_stripes_smallest_unit_and_come_back_equal() {
         // Without decimals: the unit itself.
         ("card_xof", 1_000, 0, 1_000, "1000"),
         ("card_xaf", 500, 0, 500, "500"),
-        // Without decimals, and written in hundredths all the same.
+        // A currency without decimals that is nevertheless written in hundredths.
         ("card_ugx", 5, 0, 500, "5"),
         ("card_ugx", 20_000, 0, 2_000_000, "20000"),
         // However many decimals the engine has for it.

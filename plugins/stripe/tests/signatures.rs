@@ -1,4 +1,4 @@
-//! Callbacks: what is trusted, and everything that must not be.
+//! Callbacks: trusted ones, and everything that must not be.
 
 use gateway_stripe::Stripe;
 use gateway_stripe::signature::{Proof, prove};

@@ -27,7 +27,7 @@ pub fn headers(bytes: &[u8]) {
     assert!(context.country.is_none_or(|country| country.len() == 2));
 }
 
-/// Those that a server would take off a connection.
+/// Headers as a server would parse them from a connection.
 pub fn read(bytes: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for line in bytes.split(|byte| *byte == b'\n').take(100) {

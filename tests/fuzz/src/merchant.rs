@@ -1,4 +1,4 @@
-//! What a merchant's server sends: bodies and queries, read and checked before anything is looked up.
+//! Input of a merchant's server: bodies and queries, read and checked before any lookup.
 
 use std::sync::LazyLock;
 

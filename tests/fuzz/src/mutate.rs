@@ -1,4 +1,5 @@
-//! Mutations by a seed, for the tests that run without libFuzzer: what a byte, a word or a piece of another sample can break.
+//! Mutations by a seed, for the tests that run without libFuzzer: bytes, words and pieces of other
+//! samples.
 
 use switchyard_system::ids::Ids;
 

@@ -1,4 +1,5 @@
-//! Short texts: ids, phone numbers, moments, addresses, keys. What is read is written the same again.
+//! Short texts: ids, phone numbers, moments, addresses, keys. A text that is read is written the
+//! same again.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -156,7 +157,8 @@ fn moment(text: &str) {
     }
 }
 
-/// An `X-Forwarded-For` of a client that wants to be somebody else: the last address that is no proxy's is the client's.
+/// An `X-Forwarded-For` of a client that forges its address: the last address that is no proxy's is
+/// the client's.
 fn forwarded(text: &str) {
     let proxies = TrustedProxies::parse(&["10.0.0.0/8".to_owned(), "fd00::/8".to_owned()]);
     let proxies = proxies.expect("two networks");
@@ -179,8 +181,8 @@ fn forwarded(text: &str) {
     );
 }
 
-/// The `Retry-After` of a merchant's server that wants to be left alone, or to be asked at once for ever: a retry is never earlier than
-/// the schedule has it, and never a day later.
+/// The `Retry-After` of a merchant's server that wants to be left alone, or to be asked at once for
+/// ever: a retry is never earlier than the schedule has it, and never a day later.
 fn retry_after(text: &str) {
     let now = Timestamp::from_seconds(1_795_168_800);
     let interval = WebhookSettings::default().interval;

@@ -136,7 +136,7 @@ fn carry_out(taken: &mut Taken, scope: &Scope, command: Command, standing: Stand
             side.submission = Submission::Announced;
         }
     }
-    // The journal proves that the attempt was not sent, unless it is submitted anew.
+    // The journal proves that the attempt was not sent, unless it is submitted again.
     if let Command::Recover {
         maybe_sent: false, ..
     } = command
@@ -195,7 +195,7 @@ fn settle(side: &mut Side, verdict: &Verdict) {
     }
 }
 
-/// Each attempt that was given an id is found by it from then on.
+/// Each attempt that got an id is found by it after this step.
 fn learn_names(named: &mut [u8; 4], before: &Transaction, after: &Transaction) {
     for (number, attempt) in (0_u8..).zip(&after.attempts) {
         let known = before.attempts.get(usize::from(number));
@@ -297,7 +297,7 @@ fn returned(
     if side.submission == Submission::Announced
         && matches!(said.what, What::Declined(_) | What::Refused)
     {
-        // The gateway refused it by itself: the provider never hears of it.
+        // The gateway refused it without a request: the provider never receives it.
         side.truth = Truth::Lost;
     }
     side.submission = Submission::Returned;
@@ -310,8 +310,8 @@ fn returned(
     }
 }
 
-/// A statement about attempt `at` arrives and is applied to attempt `to`. Notes what the engine now
-/// has been told.
+/// A statement about attempt `at` arrives and is applied to attempt `to`. Records the statements
+/// that the engine has received.
 fn hear(
     after: &mut World,
     scope: &Scope,

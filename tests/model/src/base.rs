@@ -34,7 +34,7 @@ pub fn long_ago() -> Timestamp {
     NOW.minus(4 * DAY)
 }
 
-/// Past the end of an attempt that ends by itself.
+/// Past the end of an attempt that expires.
 pub fn past_its_end() -> Timestamp {
     NOW.minus(2 * DAY)
 }

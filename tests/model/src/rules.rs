@@ -98,7 +98,7 @@ impl Rules {
     }
 }
 
-/// Names are static, so that their addresses tell them apart.
+/// Names are static, so that their addresses identify them.
 fn fingerprint(
     kind: &'static str,
     state: &'static str,

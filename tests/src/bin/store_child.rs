@@ -1,5 +1,6 @@
-//! Writes to a store until it is killed: `store_child <backend> <directory> [patient]`. Each commit is printed after its
-//! acknowledgment. A patient one prints what the store refuses, and tries the same commit again.
+//! Writes to a store until it is killed: `store_child <backend> <directory> [patient]`. Each commit
+//! is printed after its acknowledgment. A patient one prints what the store refuses, and tries the
+//! same commit again.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

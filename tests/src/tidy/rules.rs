@@ -121,7 +121,7 @@ fn functions(code: &str) -> Vec<Function> {
     found
 }
 
-/// Where the body ends that follows this signature; none for a declaration.
+/// End of the body that follows this signature; `None` for a declaration.
 fn body_of(signature: &str) -> Option<usize> {
     let (mut brackets, mut braces) = (0, 0);
     for (at, c) in signature.char_indices() {
@@ -138,7 +138,7 @@ fn body_of(signature: &str) -> Option<usize> {
     None
 }
 
-/// Where a banned text is looked for.
+/// Files in which a banned text is searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Within {
     /// Rust, comments and strings aside.
@@ -386,10 +386,10 @@ fn secrets_compared(source: &Source) -> Vec<Finding> {
 }
 
 const SIGNS: [&str; 2] = [" == ", " != "];
-/// What things are called that whoever guesses must not come nearer to.
+/// Names of values that an attacker may try to guess.
 const GUESSED: [&str; 6] = ["signature", "digest", "mac", "token", "secret", "password"];
 
-/// Comparisons whose time nobody learns who could use it: where, the code, and why.
+/// Comparisons whose time an attacker cannot measure or use: file, code and reason.
 const COMPARED_IN_THE_OPEN: &[(&str, &str, &str)] = &[(
     "engine/gateway/src/redact.rs",
     "|secret| secret == text",

@@ -1,4 +1,4 @@
-//! Each rule on a file that breaks it, and on one that comes close and does not.
+//! Each rule on a file that breaks it, and on a similar file that does not.
 
 use super::super::documents::{dead_links, named_paths_missing};
 use super::super::root;

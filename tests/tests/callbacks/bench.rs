@@ -1,4 +1,5 @@
-//! An engine on a clock that the test turns, with one connection to the test gateway whose callbacks are signed.
+//! An engine on a clock that the test turns, with one connection to the test gateway whose
+//! callbacks are signed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use switchyard_system::clock::Clock;
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
-/// What the misbehaving gateway believes.
+/// Key that the misbehaving gateway trusts.
 pub const KEY: &str = "the key of these tests";
 pub const SECRET: &str = "a secret of these tests";
 /// The number of the test gateway that stays pending.
@@ -82,8 +83,8 @@ impl Bench {
         })
     }
 
-    /// The next engine on the same store, started when it is `at` by the clock. The clock of this one stands still, so it does nothing
-    /// any more.
+    /// The next engine on the same store, started when it is `at` by the clock. The clock of this
+    /// one stands still, so it does nothing any more.
     pub async fn restarted(&self, at: Timestamp) -> anyhow::Result<Self> {
         let before = &self.merchant.bench;
         let merchant = Merchant::with(|wanted| {
@@ -144,7 +145,7 @@ impl Bench {
         Ok(found.attempts[0].reference.to_string())
     }
 
-    /// What the provider says of a payment of 25 USD.
+    /// Callback about a payment of 25 USD.
     pub async fn news(&self, id: TransactionId, status: &str) -> anyhow::Result<Value> {
         Ok(news(&self.reference(id).await?, status))
     }
@@ -229,7 +230,7 @@ pub fn connection(merchant: &Merchant) -> NewConnection {
     }
 }
 
-/// What the provider says of a charge of 25 USD.
+/// Callback about a charge of 25 USD.
 pub fn news(reference: &str, status: &str) -> Value {
     json!({
         "reference": reference, "id": format!("demo-{reference}"), "status": status, "amount": 2_500, "currency": "USD",

@@ -1,4 +1,4 @@
-//! Over HTTP, with a real server: what a provider sees, and what is left after a kill.
+//! Callbacks over HTTP, with a real server: the provider's view, and the state after a kill.
 
 use std::time::Duration;
 

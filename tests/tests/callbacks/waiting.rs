@@ -1,4 +1,5 @@
-//! Callbacks that come too early: before their transaction, before the answer of our own call, and those whose transaction never comes.
+//! Callbacks that come too early: before their transaction, before the answer of our own call, and
+//! those whose transaction never comes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -188,7 +189,8 @@ async fn pending_that_comes_before_the_answer_of_our_call_has_nobody_ask_meanwhi
         Ok(waiting.iter().any(|one| one.note.is_some()).then_some(()))
     })
     .await?;
-    // What asked now might hear of a decline, and begin the next attempt while this one may still move money.
+    // A query now might return a decline, and begin the next attempt while this one may still move
+    // money.
     let engine = &bench.merchant.bench.engine;
     assert_eq!(engine.submissions_away(), 1);
     let away = bench.transaction(id).await?;
@@ -274,7 +276,7 @@ async fn a_callback_may_look_at_the_provider_and_may_not_move_money() -> anyhow:
     let bench = Bench::misbehaving().await?;
     let id = bench.confirmed("pending ch_9").await?;
     for (count, does, because) in [
-        // Nobody listens there, which is a stumble like any other; but nothing is refused by the engine.
+        // There is no listener, which is a failure like any other; but the engine refuses nothing.
         (1, "look", "cannot be reached"),
         (2, "charge", "may not send requests that can move money"),
     ] {

@@ -1,4 +1,4 @@
-//! What an operator sees of routing over HTTP, of traffic that really ran.
+//! Operator's view of routing over HTTP, for traffic that really ran.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -53,7 +53,8 @@ pub async fn ask(router: &Router, token: &str, method: &str, path: &str, body: V
     body["data"].clone()
 }
 
-/// Five payments that failed at the first connection by its provider's fault, and went through the second.
+/// Five payments that failed at the first connection by its provider's fault, and went through the
+/// second.
 struct Scene {
     operator: Operator,
     app: AppId,

@@ -66,7 +66,8 @@ impl Road {
         for slot in 0..connections {
             road.connect(slot).await;
         }
-        // What the account says of requests that went out under other credentials proves nothing; these are old enough.
+        // An account's response about requests with other credentials proves nothing; these
+        // credentials are old enough.
         road.bench.clock.advance(Duration::from_secs(3_600));
         let rule = json!({ "strategy": { "type": "priority", "connections": road.connections } });
         road.rule(json!({ "rules": [rule] })).await;
@@ -100,7 +101,7 @@ impl Road {
             .unwrap();
     }
 
-    /// Begins a payment and confirms it. `words`: what the provider does at each connection.
+    /// Begins a payment and confirms it. `words`: the provider's behaviour at each connection.
     pub async fn pay(&self, words: &str) -> Arc<Transaction> {
         pay(&self.bench.engine, &self.caller, words).await
     }

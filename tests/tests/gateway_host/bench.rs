@@ -1,4 +1,5 @@
-//! What the tests of the host share: gateways in a folder of their own, a store in memory, and calls.
+//! Shared parts of the host's tests: gateways in a folder of their own, a store in memory, and
+//! calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +42,8 @@ impl Bench {
 
     pub fn with(development: bool) -> Self {
         let folder = TempDir::new().unwrap();
-        // The wall's time, so that a gateway's sleep is one; tests that need another moment turn a manual clock.
+        // The wall's time, so that a gateway's sleep is one; tests that need another moment turn a
+        // manual clock.
         let clock = Clock::manual(Timestamp::from_seconds(1_795_168_800));
         let ids = Ids::seeded(7);
         let settings = settings(folder.path(), development);

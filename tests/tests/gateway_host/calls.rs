@@ -1,4 +1,4 @@
-//! What becomes of a call: outcomes, effects, the journal, and the money rule.
+//! Calls: outcomes, effects, the journal, and the money rule.
 
 use std::sync::Arc;
 
@@ -357,7 +357,7 @@ async fn a_failed_query_says_nothing_about_the_attempt() {
     };
     let end = query("fail", bench.attempt()).await;
     assert_eq!(word(&end.outcome), "unknown", "{:?}", end.outcome);
-    // Payouts are not in the manifest, refunds neither: what is not there was not sent.
+    // Neither payouts nor refunds are in the manifest: a missing operation is not sent.
     let payout = bench.call(
         &gateway,
         bench.attempt(),

@@ -1,4 +1,5 @@
-//! Payments and payouts through the whole engine, by libraries that were built as an integrator builds them.
+//! Payments and payouts through the whole engine, by libraries that were built as an integrator
+//! builds them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What keeps a bad gateway, a bad provider or a change of credentials from costing money.
+//! Protection of money against a bad gateway, a bad provider or a change of credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,7 +98,8 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
     quarantine(&bench, &gateway).await;
     assert!(!can_serve());
 
-    // A payment that was begun before can still be paid afterwards: nothing was tried, and nothing failed.
+    // A payment that was begun before can still be paid afterwards: nothing was tried, and nothing
+    // failed.
     let paid = payment(&engine, "USD").await;
     let confirmed = engine
         .engine
@@ -270,7 +271,8 @@ async fn not_found_proves_what_was_true_when_it_was_asked_however_late_the_answe
         .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
         .await;
     bench.clock.advance(Duration::from_secs(890));
-    // The provider answers neither before it has both: the first is asked too early, and answered when it would be late enough.
+    // The provider answers neither before it has both: the first is asked too early, and answered
+    // when it would be late enough.
     let together = provider.in_mood("together");
     let ask = || {
         let call = query(&bench, &gateway, of, &together, "ask");

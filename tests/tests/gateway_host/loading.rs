@@ -1,4 +1,5 @@
-//! What is taken on as a gateway and what is refused: each refusal with a sentence that says what to do, and the engine goes on.
+//! Accepted and refused gateways: each refusal has a sentence with a remedy, and the engine
+//! continues.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Who gets in: keys, environments, apps, and how often.
+//! Access: keys, environments, apps, and rate limits.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ async fn a_page_of_another_host_may_initialize_with_a_public_key() -> anyhow::Re
             (status, Some("*"))
         );
     }
-    // What a secret key opens is not for pages.
+    // Pages may not use requests that need a secret key.
     let reply = merchant.get("/v1/payments").await?;
     assert_eq!(reply.header("access-control-allow-origin"), None);
     Ok(())

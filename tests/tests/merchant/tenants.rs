@@ -57,7 +57,7 @@ const NO_TENANTS: &[(&str, &str)] = &[
     ("/", "pages that tests of the program serve to themselves"),
 ];
 
-/// One secret key and one public one, what was made with them, and what the answers said.
+/// One secret key and one public one, the objects made with them, and the responses.
 struct Tenant {
     name: &'static str,
     app: AppId,
@@ -96,7 +96,7 @@ impl Chance {
     }
 }
 
-/// Those of one app in both environments, of an app of the same account, and of a stranger's.
+/// Keys of one app in both environments, of an app of the same account, and of another account.
 async fn tenants(merchant: &Merchant) -> anyhow::Result<Vec<Tenant>> {
     let keys = &merchant.bench.keys;
     let live = [&keys.live_secret_key, &keys.live_public_key];
@@ -194,7 +194,7 @@ async fn step(
     Ok(())
 }
 
-/// What two merchants may both ask for.
+/// A request that two merchants may both send.
 fn alike(mut body: Value) -> Value {
     body["customer"]["email"] = json!("ada@shop.example");
     body
@@ -205,7 +205,7 @@ fn id_of(reply: &Reply) -> Option<String> {
     id.filter(|_| reply.status == 201).map(str::to_owned)
 }
 
-/// A route of the document, and how it is asked for what belongs to another.
+/// A route of the document, and a request by it for an object of another app.
 enum Route {
     Payment(&'static str),
     Payout(&'static str),

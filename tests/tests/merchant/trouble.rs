@@ -1,4 +1,5 @@
-//! When the other end misbehaves, or our own does: broken bodies on a real socket, a store that is gone, an engine that stops.
+//! When the other end misbehaves, or our own does: broken bodies on a real socket, a store that is
+//! gone, an engine that stops.
 
 use std::net::SocketAddr;
 use std::time::Duration;

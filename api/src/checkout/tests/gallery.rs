@@ -1,4 +1,5 @@
-//! Every page in every state, as HTML. The tests look at them; so may a person, in `target/checkout-pages`.
+//! Every page in every state, as HTML. The tests look at them; so may a person, in
+//! `target/checkout-pages`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

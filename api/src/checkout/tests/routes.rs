@@ -1,4 +1,5 @@
-//! The routes, over a running engine without gateways: what a browser is told, whatever it asks for.
+//! The checkout routes, over a running engine without gateways: the response to every kind of
+//! request.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the pages say.
+//! Texts of the pages.
 
 use std::sync::Arc;
 
@@ -111,7 +111,8 @@ async fn after_a_conversion_every_page_names_what_was_paid_and_how_it_came_about
         for fact in facts {
             assert!(html.contains(fact), "{name}: {fact}");
         }
-        // The order's amount stands beside the rate and in its own row, never as what was paid.
+        // The order's amount is beside the rate and in its own row, never labelled as the amount
+        // paid.
         assert_eq!(html.matches("€125.00").count(), 2, "{name}");
     }
 }

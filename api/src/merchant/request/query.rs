@@ -10,7 +10,7 @@ use switchyard_core::transaction::Status;
 use super::form::verdict;
 use crate::error::{ApiError, ErrorCode, PROBLEMS, Problem};
 
-/// What a list is asked for.
+/// Parameters of a list request.
 #[derive(Debug, PartialEq)]
 pub struct Filter {
     pub limit: usize,

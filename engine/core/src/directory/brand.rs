@@ -1,7 +1,8 @@
-//! Brands: the name by which payers know a method, and the colour of its tile, the same wherever the brand appears.
+//! Brands: the name by which payers know a method, and the colour of its tile, the same wherever
+//! the brand appears.
 //!
-//! A brand has one name in all countries; pages name the country beside it. Colours are chosen for recognition and for text on
-//! them that is readable; no operator's trade mark is drawn.
+//! A brand has one name in all countries; pages name the country beside it. Colours are chosen for
+//! recognition and for text on them that is readable; no operator's trade mark is drawn.
 
 use super::method::Category;
 use crate::language::Language;
@@ -76,7 +77,8 @@ pub(super) fn of(code: &str) -> Option<&'static Brand> {
     BRANDS.iter().find(|brand| code.starts_with(brand.start))
 }
 
-/// Name of a method that has a brand, or a generic one for its category; `None` where only the catalogue has a name.
+/// Name of a method that has a brand, or a generic one for its category; `None` where only the
+/// catalogue has a name.
 pub(super) fn name(code: &str, category: Category, language: Language) -> Option<&'static str> {
     let branded = of(code).map(|brand| brand.name);
     if let Some(name) = branded.filter(|name| !name.is_empty()) {

@@ -85,8 +85,8 @@ fn expand(code: &str) -> Vec<&'static Country> {
     }
 }
 
-/// Fields that a payer fills in before the request to the provider. The provider's own page asks for
-/// all others (a card's digits never reach this server).
+/// Fields that a payer fills in before the request to the provider. The provider's own page asks
+/// for all others (a card's digits never reach this server).
 fn payer_fields(category: Category, home: Option<&Country>) -> Vec<RecipientField> {
     match category {
         Category::MobileMoney | Category::Test => home.map(msisdn).into_iter().collect(),
@@ -112,8 +112,9 @@ fn msisdn(home: &Country) -> RecipientField {
     }
 }
 
-/// A field of the catalogue. Its examples print nine digits after each calling code; where the country's numbering plan knows the
-/// length of mobile numbers, the plan is right (ten in Benin, Côte d'Ivoire and Nigeria, eight in Mali and Togo).
+/// A field of the catalogue. Its examples print nine digits after each calling code; where the
+/// country's numbering plan knows the length of mobile numbers, the plan is right (ten in Benin,
+/// Côte d'Ivoire and Nigeria, eight in Mali and Togo).
 fn recipient_field(row: FieldRow, home: Option<&Country>) -> RecipientField {
     let planned = home
         .filter(|country| row.name == "msisdn" && country.numbering.mobile > 0)

@@ -1,10 +1,12 @@
 //! The table of countries and of their phone numbers.
 //!
-//! Sources: codes from ISO 3166-1 (all 249); names from the Unicode CLDR 48 (English, French), long form where the short one is
-//! ambiguous; currencies from ISO 4217; membership of the European Union from its own list; calling codes, lengths of numbers
-//! and trunk prefixes from the metadata of libphonenumber 9.0.43.
+//! Sources: codes from ISO 3166-1 (all 249); names from the Unicode CLDR 48 (English, French), long
+//! form where the short one is ambiguous; currencies from ISO 4217; membership of the European
+//! Union from its own list; calling codes, lengths of numbers and trunk prefixes from the metadata
+//! of libphonenumber 9.0.43.
 //!
-//! Antarctica has no currency; the answers that show one type it as a text, so the dollar stands in.
+//! Antarctica has no currency; the answers that show one type it as a text, so the dollar stands
+//! in.
 
 use super::country::{Country, Numbering};
 use crate::money::Currency;
@@ -28,9 +30,9 @@ macro_rules! countries {
     };
 }
 
-/// In order of alpha-2 code: look-ups are binary searches.
-/// Alpha-2, alpha-3, flag, currency, in the EU?, calling code, digits of the shortest and longest national number,
-/// digits of a mobile one (0: several lengths or none), trunk prefix, name in English, name in French.
+/// In order of alpha-2 code: look-ups are binary searches. Alpha-2, alpha-3, flag, currency, in the
+/// EU?, calling code, digits of the shortest and longest national number, digits of a mobile one
+/// (0: several lengths or none), trunk prefix, name in English, name in French.
 pub(super) static COUNTRIES: &[Country] = countries! {
     AD AND "🇦🇩" EUR false "376" 6 9 0 "" "Andorra" "Andorre"
     AE ARE "🇦🇪" AED false "971" 8 9 9 "0" "United Arab Emirates" "Émirats arabes unis"

@@ -11,7 +11,8 @@ pub struct Country {
     /// In English.
     pub name: &'static str,
     pub name_fr: &'static str,
-    /// Digits of the international calling code, without a plus: `229`. Countries may share one (`1`, `44`, `7`…).
+    /// Digits of the international calling code, without a plus: `229`. Countries may share one
+    /// (`1`, `44`, `7`…).
     pub dial_code: &'static str,
     pub currency: Currency,
     pub currency_symbol: &'static str,
@@ -22,8 +23,8 @@ pub struct Country {
     pub(super) numbering: Numbering,
 }
 
-/// How long the country's phone numbers are: digits of the national number, without calling code and trunk prefix.
-/// Only numbers of persons and shops count, not emergency or service numbers.
+/// How long the country's phone numbers are: digits of the national number, without calling code
+/// and trunk prefix. Only numbers of persons and shops count, not emergency or service numbers.
 #[derive(Debug)]
 pub(super) struct Numbering {
     /// 0 where the country has no numbers of its own.

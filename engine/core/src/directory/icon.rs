@@ -1,4 +1,5 @@
-//! Icons, drawn by the program: a coloured tile with initials or the sign of a category. No operator's trade mark is shown.
+//! Icons, drawn by the program: a coloured tile with initials or the sign of a category. No
+//! operator's trade mark is shown.
 //!
 //! A method has the colour of its brand; any other label always has the same colour. An icon has no
 //! script, no style and no link, and its label is escaped, so that it can be served as it is.
@@ -84,7 +85,8 @@ fn short(label: &str) -> String {
     shown.take(4).collect()
 }
 
-/// First letters of the first two words; of a single word, its first two letters; a first word in capitals as it is.
+/// First letters of the first two words; of a single word, its first two letters; a first word in
+/// capitals as it is.
 fn initials(label: &str) -> String {
     let mut words = label
         .split(|letter: char| !letter.is_alphanumeric())
@@ -125,7 +127,8 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// FNV-1a: the same on every machine and in every version, which the standard library's hashes do not promise.
+/// FNV-1a: the same on every machine and in every version, which the standard library's hashes do
+/// not promise.
 fn hash(text: &str) -> usize {
     let mix = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(16_777_619);
     text.bytes().fold(2_166_136_261, mix) as usize

@@ -49,8 +49,8 @@ pub struct RecipientField {
     #[serde(rename = "type")]
     pub field_type: FieldType,
     pub required: bool,
-    /// Digits, calling code included; `None` where several lengths occur. For people who fill in a form: whether a number is
-    /// one is for [`super::phone::normalise`] and the provider to say.
+    /// Digits, calling code included; `None` where several lengths occur. For people who fill in a
+    /// form: whether a number is one is for [`super::phone::normalise`] and the provider to say.
     pub length: Option<u8>,
     #[serde(skip)]
     pub example: String,
@@ -70,7 +70,8 @@ impl Method {
         format!("/icons/methods/{}.svg", self.code)
     }
 
-    /// The name by which people know it, in their language: `MTN MoMo`, `Carte bancaire`. Neither country nor currency is in it.
+    /// The name by which people know it, in their language: `MTN MoMo`, `Carte bancaire`. Neither
+    /// country nor currency is in it.
     pub fn name_in(&self, language: Language) -> &str {
         brand::name(&self.code, self.category, language).unwrap_or(&self.name)
     }

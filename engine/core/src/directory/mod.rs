@@ -1,7 +1,9 @@
-//! The directory: countries, phone numbers, and the catalogue of payment and payout methods with their icons.
+//! The directory: countries, phone numbers, and the catalogue of payment and payout methods with
+//! their icons.
 //!
-//! All of it is data that was collected once and is part of the program; nothing here is read from disk or network, and nothing
-//! changes while the program runs. Which method a gateway serves now is not known here.
+//! All of it is data that was collected once and is part of the program; nothing here is read from
+//! disk or network, and nothing changes while the program runs. Which method a gateway serves now
+//! is not known here.
 
 mod brand;
 mod catalogue;

@@ -1,18 +1,21 @@
 //! Phone numbers as people write them, made into E.164 (`+2290197808080`).
 //!
-//! A number parses when its calling code exists and the rest has a length that occurs in a country with that code. Whether a range
-//! is in use or a subscriber exists only the provider knows, and ranges change faster than programs: they are not looked at.
-//! Extensions, letters and numbers without an area code are not parsed.
+//! A number parses when its calling code exists and the rest has a length that occurs in a country
+//! with that code. Whether a range is in use or a subscriber exists only the provider knows, and
+//! ranges change faster than programs: they are not looked at. Extensions, letters and numbers
+//! without an area code are not parsed.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::country::{Country, countries, country};
 
-/// `text` in E.164, or `None` when it does not parse. `default_country` (alpha-2) is where a number without a calling code belongs.
+/// `text` in E.164, or `None` when it does not parse. `default_country` (alpha-2) is where a number
+/// without a calling code belongs.
 ///
-/// Accepted: spaces, dashes, dots, slashes and brackets anywhere; `+` or `00` before the calling code, or nothing when the rest only
-/// makes sense as an international number (JSON integers lose their plus); a trunk prefix such as the `0` of `06 12 34 56 78`.
+/// Accepted: spaces, dashes, dots, slashes and brackets anywhere; `+` or `00` before the calling
+/// code, or nothing when the rest only makes sense as an international number (JSON integers lose
+/// their plus); a trunk prefix such as the `0` of `06 12 34 56 78`.
 pub fn normalise(text: &str, default_country: Option<&str>) -> Option<String> {
     let (plus, digits) = clean(text)?;
     let home = default_country.and_then(country);
@@ -44,7 +47,8 @@ pub fn plain_digits(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// Whether `text` is a number of Benin as it was before 30 November 2024: eight digits, without the `01` before them.
+/// Whether `text` is a number of Benin as it was before 30 November 2024: eight digits, without the
+/// `01` before them.
 pub fn is_old_number_of_benin(text: &str) -> bool {
     let Some((_, digits)) = clean(text) else {
         return false;
@@ -90,8 +94,9 @@ fn international(digits: &str) -> Option<String> {
     })
 }
 
-/// A number as dialled in its own country. Without a trunk prefix it may also be international with the plus left out: a long one
-/// that begins with the country's own calling code is the likelier so (few countries have national numbers that long).
+/// A number as dialled in its own country. Without a trunk prefix it may also be an international
+/// number without the plus: for a long number that begins with the country's own calling code this
+/// is more likely, since few countries have national numbers of that length.
 fn at_home(home: &'static Country, digits: &str) -> Option<String> {
     let trunk = home.numbering.trunk;
     let dialled = digits
@@ -122,8 +127,8 @@ fn bare(digits: &str) -> Option<String> {
         .map(|_| format!("+{digits}"))
 }
 
-/// The countries whose calling code `digits` begin with, in the order of the directory. Calling codes are prefix-free: all of these
-/// share one code.
+/// The countries whose calling code `digits` begin with, in the order of the directory. Calling
+/// codes are prefix-free: all of these share one code.
 fn owners(digits: &str) -> impl Iterator<Item = &'static Country> {
     static BY_CODE: LazyLock<HashMap<&'static str, Vec<&'static Country>>> = LazyLock::new(|| {
         let mut by_code = HashMap::<_, Vec<_>>::new();
@@ -137,7 +142,8 @@ fn owners(digits: &str) -> impl Iterator<Item = &'static Country> {
     owners.into_iter().flatten().copied()
 }
 
-/// The national number in what follows the calling code, without a trunk prefix that was written by mistake.
+/// The national number in what follows the calling code, without a trunk prefix that was written by
+/// mistake.
 fn national<'a>(country: &Country, rest: &'a str) -> Option<&'a str> {
     if fits(country, rest) {
         return Some(rest);

@@ -1,4 +1,5 @@
-//! Amounts: whole numbers of a currency's smallest units, read and written without a float in between.
+//! Amounts: whole numbers of a currency's smallest units, read and written without a float in
+//! between.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,14 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::Currency;
 use crate::limits;
 
-/// So much of a currency. Two amounts of different currencies are neither equal, nor less, nor more.
+/// Amount of money in one currency. Two amounts of different currencies are neither equal, nor
+/// less, nor more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Amount {
     minor: i64,
     currency: Currency,
 }
 
-/// Why a text is not an amount that can be asked for.
+/// Reason why a text is not an amount that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     #[error(
@@ -37,10 +39,12 @@ impl Amount {
         Self { minor, currency }
     }
 
-    /// Reads an amount in major units, as JSON writes a number: `25`, `25.00`, `2.5e1`. The text is read digit by digit.
+    /// Reads an amount in major units, as JSON writes a number: `25`, `25.00`, `2.5e1`. The text is
+    /// read digit by digit.
     ///
-    /// Zeros that say nothing are not decimals: `200.00` is 200 XOF, although XOF has none, and `200.50` is refused.
-    /// Zero, negative amounts and amounts over [`limits::AMOUNT_MAJOR`] are refused.
+    /// Zeros that say nothing are not decimals: `200.00` is 200 XOF, although XOF has none, and
+    /// `200.50` is refused. Zero, negative amounts and amounts over [`limits::AMOUNT_MAJOR`] are
+    /// refused.
     pub fn parse_major(text: &str, currency: Currency) -> Result<Self, AmountError> {
         let number = Decimal::read(text).ok_or(AmountError::NotANumber)?;
         if number.digits.is_empty() {
@@ -86,7 +90,8 @@ impl Amount {
         self.with(other, i64::checked_add)
     }
 
-    /// `None` when the currencies differ or the difference leaves the range. The difference may be negative.
+    /// `None` when the currencies differ or the difference leaves the range. The difference may be
+    /// negative.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
         self.with(other, i64::checked_sub)
     }
@@ -108,15 +113,17 @@ impl Amount {
         Some(Self { minor, ..self })
     }
 
-    /// Major units in digits with all decimals of the currency and a point: `25.00`. What providers are given.
+    /// Major units in digits with all decimals of the currency and a point: `25.00`. The form for
+    /// providers.
     pub fn decimal(self) -> String {
         format!("{}{}", self.sign(), self.digits("", "."))
     }
 
     /// Major units for a JSON answer: 25.5, and 25 rather than 25.0.
     ///
-    /// Exact for all amounts that can be asked for: they have at most 15 digits, and every decimal number of 15 digits survives the
-    /// way through the type that JSON readers have for numbers. (A sum beyond that would be the nearest such number.)
+    /// Exact for all amounts that can be asked for: they have at most 15 digits, and every decimal
+    /// number of 15 digits survives the way through the type that JSON readers have for numbers. (A
+    /// sum beyond that would be the nearest such number.)
     pub fn to_json_number(self) -> serde_json::Number {
         let unit = self.currency.info().subunit_to_unit();
         let whole = serde_json::Number::from(self.minor / unit);
@@ -161,7 +168,8 @@ impl Amount {
 }
 
 impl PartialOrd for Amount {
-    /// Amounts of different currencies are not comparable: `<`, `>=` and their kin are all false for them.
+    /// Amounts of different currencies are not comparable: `<`, `>=` and their kin are all false
+    /// for them.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         (self.currency == other.currency).then(|| self.minor.cmp(&other.minor))
     }
@@ -179,7 +187,8 @@ impl fmt::Debug for Amount {
     }
 }
 
-/// A number as written: `digits × 10^exponent`, where `digits` neither starts nor ends with a zero. No digits: zero.
+/// A number as written: `digits × 10^exponent`, where `digits` neither starts nor ends with a zero.
+/// No digits: zero.
 struct Decimal {
     negative: bool,
     digits: Vec<u8>,
@@ -187,7 +196,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads what JSON's grammar calls a number, and nothing else: no `+5`, `.5`, `5.`, `007`, `1_000` or `1,000`.
+    /// Reads what JSON's grammar calls a number, and nothing else: no `+5`, `.5`, `5.`, `007`,
+    /// `1_000` or `1,000`.
     fn read(text: &str) -> Option<Self> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),

@@ -1,8 +1,9 @@
 //! The table of currencies.
 //!
-//! Sources: codes and decimals from ISO 4217 (its active currencies; funds, metals and units of account are left out); names from
-//! the Unicode CLDR 48 (English); symbols, their side and separators from the same, with the code in place of a symbol
-//! that several currencies share or that is little known abroad.
+//! Sources: codes and decimals from ISO 4217 (its active currencies; funds, metals and units of
+//! account are left out); names from the Unicode CLDR 48 (English); symbols, their side and
+//! separators from the same, with the code in place of a symbol that several currencies share or
+//! that is little known abroad.
 
 use super::currency::CurrencyInfo;
 
@@ -25,14 +26,14 @@ macro_rules! currencies {
     };
 }
 
-/// Where the symbol stands.
+/// Position of the symbol.
 enum Side {
     Before,
     After,
 }
 
-/// In order of code: look-ups are binary searches.
-/// Code, decimals, side of the symbol, decimal mark, thousands separator, symbol, symbol at home, subunit, name, plural.
+/// In order of code: look-ups are binary searches. Code, decimals, side of the symbol, decimal
+/// mark, thousands separator, symbol, symbol at home, subunit, name, plural.
 pub(super) static CURRENCIES: &[CurrencyInfo] = currencies! {
     AED 2 Before "." "," "AED" "د.إ" "Fils" "United Arab Emirates Dirham" "UAE dirhams"
     AFN 2 Before "." "," "AFN" "؋" "Pul" "Afghan Afghani" "Afghan Afghanis"

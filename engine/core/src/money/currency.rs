@@ -1,4 +1,5 @@
-//! A currency is a row of a table that is part of the program: comparing two is comparing two codes, and there is no other kind.
+//! A currency is a row of a table that is part of the program: comparing two is comparing two
+//! codes, and there is no other kind.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,14 +10,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::currencies::CURRENCIES;
 
-/// What specification 2.6 shows of a currency. `decimals` and `decimal_digits` there are both [`CurrencyInfo::decimals`].
+/// A currency as specification 2.6 shows it. `decimals` and `decimal_digits` there are both
+/// [`CurrencyInfo::decimals`].
 #[derive(Debug)]
 pub struct CurrencyInfo {
     /// ISO 4217.
     pub code: &'static str,
     pub name: &'static str,
     pub name_plural: &'static str,
-    /// Unambiguous among the table's currencies in common use: the code where the local symbol is shared or not widely known.
+    /// Unambiguous among the table's currencies in common use: the code where the local symbol is
+    /// shared or not widely known.
     pub symbol: &'static str,
     /// As written at home.
     pub symbol_native: &'static str,
@@ -27,7 +30,8 @@ pub struct CurrencyInfo {
     pub symbol_first: bool,
     /// Digits after the decimal mark, by ISO 4217.
     pub decimals: u8,
-    /// Step to which amounts are rounded, 0 for none. No currency here has one: an amount is never rounded.
+    /// Step to which amounts are rounded, 0 for none. No currency here has one: an amount is never
+    /// rounded.
     pub rounding: u8,
 }
 
@@ -63,7 +67,8 @@ impl Currency {
         Some(Self(&CURRENCIES[row]))
     }
 
-    /// For constants and statics, where a code that does not exist stops the build. Elsewhere it would panic: use `from_code`.
+    /// For constants and statics, where a code that does not exist stops the build. Elsewhere it
+    /// would panic: use `from_code`.
     pub(crate) const fn known(code: &str) -> Self {
         let mut row = 0;
         while row < CURRENCIES.len() {

@@ -1,7 +1,8 @@
 //! Money: an [`Amount`] is a whole number of a [`Currency`]'s smallest units.
 //!
-//! There is no float in here, no implied currency and no arithmetic that wraps: an operation that would leave the range or mix
-//! currencies says so. A [`Rate`] turns an amount of one currency into one of another, in exact decimals.
+//! There is no float in here, no implied currency and no arithmetic that wraps: an operation that
+//! would leave the range or mix currencies says so. A [`Rate`] turns an amount of one currency into
+//! one of another, in exact decimals.
 
 mod amount;
 mod currencies;

@@ -1,9 +1,11 @@
 //! Exchange rates: exact decimals, and how an amount of one currency becomes one of another.
 //!
-//! A rate says how many units of the one currency are paid for one unit of the other, both in major units. It has at most
-//! [`RATE_DIGITS`] significant digits, so that a product with any amount is exact: rounding happens once, at the end, and upwards, to the
-//! smallest step that the other currency (or the method) has, unless the excess is below a ten-thousandth of that step. So a merchant
-//! never gets less than what was asked for, and 655,957 XOF are 1,000.00 EUR and not 1,000.01.
+//! A rate says how many units of the one currency are paid for one unit of the other, both in major
+//! units. It has at most [`RATE_DIGITS`] significant digits, so that a product with any amount is
+//! exact: rounding happens once, at the end, and upwards, to the smallest step that the other
+//! currency (or the method) has, unless the excess is below a ten-thousandth of that step. So a
+//! merchant never gets less than the requested amount, and 655,957 XOF are 1,000.00 EUR and not
+//! 1,000.01.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,12 +20,13 @@ use super::{Amount, Currency};
 #[serde(try_from = "String", into = "String")]
 pub struct Rate(Decimal);
 
-/// What an operator adds to a rate, in percent of it: -50 to 100, two decimals at most. Negative: the payer pays less.
+/// Percentage that an operator adds to a rate: -50 to 100, two decimals at most. Negative: the
+/// payer pays less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Correction(Decimal);
 
-/// Why a text is no rate, or an amount cannot be converted.
+/// Reason why a text is no rate, or an amount cannot be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
     #[error(
@@ -40,7 +43,8 @@ impl Rate {
     /// The rate of a currency to itself.
     pub const ONE: Self = Self(Decimal::ONE);
 
-    /// Reads a rate that somebody wrote. One with more digits than [`RATE_DIGITS`] is refused, not rounded.
+    /// Reads a rate from text. A rate with more digits than [`RATE_DIGITS`] is refused, not
+    /// rounded.
     pub fn parse(text: &str) -> Result<Self, RateError> {
         let rate = Self::read(text)?;
         match rate.round_sf(RATE_DIGITS) {
@@ -49,7 +53,8 @@ impl Rate {
         }
     }
 
-    /// Reads a rate of a source that writes as many digits as it likes, rounded half to even at [`RATE_DIGITS`] significant digits.
+    /// Reads a rate of a source that writes as many digits as it likes, rounded half to even at
+    /// [`RATE_DIGITS`] significant digits.
     pub fn parse_rounded(text: &str) -> Result<Self, RateError> {
         Self::of(Self::read(text)?)
     }
@@ -95,7 +100,8 @@ impl Rate {
         !matches!((difference, allowed), (Some(difference), Some(allowed)) if difference <= allowed)
     }
 
-    /// This rate with an operator's correction, rounded half to even at [`RATE_DIGITS`] significant digits.
+    /// This rate with an operator's correction, rounded half to even at [`RATE_DIGITS`] significant
+    /// digits.
     pub fn corrected(self, correction: Correction) -> Result<Self, RateError> {
         let factor = Decimal::ONE_HUNDRED + correction.0;
         let corrected = self
@@ -105,14 +111,14 @@ impl Rate {
         Self::of(corrected.ok_or(RateError::OutOfRange)?)
     }
 
-    /// What `amount` is in `to`, rounded up to `decimals` (at most those of the currency).
+    /// `amount` in `to`, rounded up to `decimals` (at most those of the currency).
     pub fn convert(self, amount: Amount, to: Currency, decimals: u8) -> Result<Amount, RateError> {
         let places = u32::from(to.decimals().min(decimals));
         let from = Decimal::new(amount.minor(), u32::from(amount.currency().decimals()));
         let converted = from
             .checked_mul(self.0)
             .ok_or(RateError::OutOfRange)?
-            // What the last digit of an inverse rate adds is not worth a step.
+            // The error of the last digit of an inverse rate is not worth a step.
             .round_dp(places + NOISE_DECIMALS)
             .round_dp_with_strategy(places, RoundingStrategy::ToPositiveInfinity);
         Amount::parse_major(&converted.to_string(), to).map_err(|_| RateError::OutOfRange)
@@ -197,9 +203,11 @@ impl From<Correction> for String {
     }
 }
 
-/// Significant digits of a rate. An amount has at most 15 digits that count, and a decimal 28: products are exact.
+/// Significant digits of a rate. An amount has at most 15 digits that count, and a decimal 28:
+/// products are exact.
 pub const RATE_DIGITS: u32 = 12;
-/// Decimals of the smallest rate, and the largest rate: the dearest currency against the cheapest, with room.
+/// Decimals of the smallest rate, and the largest rate: the dearest currency against the cheapest,
+/// with room.
 const RATE_DECIMALS: u32 = 12;
 const RATE_MOST: i64 = 1_000_000_000_000;
 /// A part of a step below which nothing is rounded up: one ten-thousandth.

@@ -1,7 +1,8 @@
-//! Amounts and rates as a language writes them, for pages and mails: `$25.00` in English, `25,00 $` in French.
+//! Amounts and rates as a language writes them, for pages and mails: `$25.00` in English, `25,00 $`
+//! in French.
 //!
-//! Separators, sides and spaces are those of Unicode CLDR 48; the symbol is the currency table's. Answers of the API use
-//! [`Amount::format`], which follows the currency alone.
+//! Separators, sides and spaces are those of Unicode CLDR 48; the symbol is the currency table's.
+//! Answers of the API use [`Amount::format`], which follows the currency alone.
 
 use super::rate::{Correction, Rate};
 use super::{Amount, Currency};
@@ -22,7 +23,8 @@ impl Amount {
         match language {
             Language::En => {
                 let digits = self.digits(",", ".");
-                // A symbol that ends with a letter is set apart from the number: `XOF 200`, but `$25.00`.
+                // A symbol that ends with a letter is set apart from the number: `XOF 200`, but
+                // `$25.00`.
                 if symbol.ends_with(char::is_alphabetic) {
                     format!("{sign}{symbol}{NO_BREAK_SPACE}{digits}")
                 } else {
@@ -38,7 +40,8 @@ impl Amount {
 }
 
 impl Rate {
-    /// The rate with at most six significant digits, as `language` writes it: `655.957`, `0,00152449`.
+    /// The rate with at most six significant digits, as `language` writes it: `655.957`,
+    /// `0,00152449`.
     pub fn written(self, language: Language) -> String {
         decimal(&self.rounded(RATE_DIGITS), language)
     }

@@ -7,16 +7,17 @@
 //!                           10 good probes in a row
 //! ```
 //!
-//! The rate finds a provider that fails often under load; the row finds one that is dead, however little traffic there is. While it is
-//! open, each plan that would have gone there first is counted, and one in twenty goes there all the same. When traffic is so thin that
-//! twenty plans take longer than ten minutes, one goes every ten minutes.
+//! The rate finds a provider that fails often under load; the row finds one that is down, even with
+//! little traffic. While it is open, each plan that would have used the connection first is
+//! counted, and one in twenty is sent there as a probe. When traffic is so thin that twenty plans
+//! take longer than ten minutes, there is one probe every ten minutes.
 
 use std::time::Duration;
 
 use super::window::Window;
 use crate::time::Timestamp;
 
-/// A change that people want to hear of.
+/// Breaker transition worth logging: opened or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     Opened,
@@ -31,7 +32,7 @@ pub(super) struct Breaker {
     trial: Option<Trial>,
 }
 
-/// What is remembered while it is open.
+/// State of an open breaker.
 #[derive(Clone, Debug)]
 struct Trial {
     since: Timestamp,
@@ -98,7 +99,8 @@ impl Breaker {
         }
     }
 
-    /// Counts a plan that would go here first, and says whether it may go as a probe. Closed: it need not ask.
+    /// Counts a plan that would go here first, and says whether it may go as a probe. Closed: it
+    /// need not ask.
     pub fn grant(&mut self, now: Timestamp) -> bool {
         let Some(trial) = &mut self.trial else {
             return false;
@@ -159,7 +161,8 @@ pub(super) fn per_mille(part: u32, whole: u32) -> u32 {
 }
 
 const BUCKETS: usize = 10;
-/// Ten of them are the half minute within which a provider that fails half its calls must be found out, healthy past included.
+/// Ten of them are the half minute within which a provider that fails half its calls must be found
+/// out, healthy past included.
 const BUCKET: Duration = Duration::from_secs(3);
 /// Fewer calls say too little: three failures of ten happen to a healthy provider.
 const LEAST_CALLS: u32 = 20;

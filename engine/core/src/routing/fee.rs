@@ -1,7 +1,9 @@
-//! What a provider takes, as the operator wrote it down: percent and fixed part, held between a least and a most.
+//! Provider's fee, as the operator entered it: percent and fixed part, between a minimum and a
+//! maximum.
 //!
-//! Exact: a percentage is a whole number of ten-thousandths of a percent. The part that it takes is rounded to the nearest smallest unit
-//! of the currency, a half upwards; then the fixed part is added, then the least and the most hold. No float comes near it.
+//! Exact: a percentage is a whole number of ten-thousandths of a percent. The part that it takes is
+//! rounded to the nearest smallest unit of the currency, a half upwards; then the fixed part is
+//! added, then the least and the most hold. No float comes near it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -62,7 +64,8 @@ impl FeeRow {
                 || self.methods.iter().any(|pattern| pattern.matches(method)))
     }
 
-    /// What of `amount` the provider takes; `None` when that leaves the range of amounts, or a part of the row cannot be read.
+    /// Fee for `amount`; `None` when it leaves the range of amounts, or a part of the row cannot be
+    /// read.
     pub fn fee(&self, amount: Amount) -> Option<Amount> {
         let currency = amount.currency();
         let part = |text: &Option<String>| match text {

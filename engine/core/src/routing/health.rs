@@ -1,7 +1,8 @@
-//! What was lately heard of each connection and method: the breaker, how attempts ended, whether its account is empty.
+//! Recent results of each connection and method: the breaker, outcomes of attempts, and whether its
+//! account is empty.
 //!
-//! Bounded: connections that were not heard of for long are forgotten when there are too many. A note and a look cost a look-up in a
-//! map and a handful of buckets.
+//! Bounded: connections without recent results are evicted when there are too many. An update and a
+//! read cost a lookup in a map and a handful of buckets.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::ids::ConnectionId;
 use crate::time::Timestamp;
 use crate::transaction::{HealthNumbers, Kind};
 
-/// What health is kept of.
+/// Key of a health entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     pub connection: ConnectionId,
@@ -29,10 +30,11 @@ pub struct Heard {
     pub faults_per_mille: u32,
 }
 
-/// The health of all connections, as this process heard of it.
+/// Health of all connections, as observed by this process.
 #[derive(Debug)]
 pub struct Health {
-    /// Two generations: what is noted moves into the young one, and when that is full the old one is forgotten.
+    /// Two generations: an updated entry moves into the young one; when that is full the old one is
+    /// dropped.
     young: BTreeMap<Key, Condition>,
     old: BTreeMap<Key, Condition>,
     limit: usize,
@@ -55,7 +57,8 @@ impl Health {
         }
     }
 
-    /// Notes what a call that began at `began` came to. Says when the breaker opened or closed over it.
+    /// Notes what a call that began at `began` came to. Says when the breaker opened or closed over
+    /// it.
     pub fn note(
         &mut self,
         key: &Key,
@@ -78,13 +81,14 @@ impl Health {
         condition.breaker.note(verdict.works?, began, now)
     }
 
-    /// How a connection has lately done with a method.
+    /// Recent results of a connection with a method.
     pub fn heard(&self, key: &Key, now: Timestamp) -> Heard {
         let known = self.young.get(key).or_else(|| self.old.get(key));
         known.map_or_else(Heard::default, |condition| condition.heard(now))
     }
 
-    /// Counts a plan that would go there first although its breaker is open, and says whether it may, as a probe.
+    /// Counts a plan that would go there first although its breaker is open, and says whether it
+    /// may, as a probe.
     pub fn grant(&mut self, key: &Key, now: Timestamp) -> bool {
         let known = match self.young.get_mut(key) {
             Some(condition) => Some(condition),
@@ -104,7 +108,7 @@ impl Health {
         }
     }
 
-    /// All that is known, in the order of the keys.
+    /// All entries, in the order of the keys.
     pub fn all(&self, now: Timestamp) -> Vec<(Key, Heard)> {
         let both = self.young.iter().chain(&self.old);
         let mut all: Vec<_> = both
@@ -154,7 +158,8 @@ impl Condition {
 }
 
 const END_BUCKETS: usize = 6;
-/// Six of them are half an hour: long enough for a rate, short enough that a bad one is forgotten and the connection tried again.
+/// Six of them are half an hour: long enough for a rate, short enough that a bad one is forgotten
+/// and the connection tried again.
 const END_BUCKET: Duration = Duration::from_secs(5 * 60);
 /// How long an account that was empty is thought to be. Merchants top up by hand.
 const FUNDS_PATIENCE: Duration = Duration::from_secs(10 * 60);

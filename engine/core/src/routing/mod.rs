@@ -1,14 +1,16 @@
-//! Which connections can take a transaction, in which order, and why. Pure: the time, the chance and what was heard of the connections
-//! are given to it.
+//! Connections that can take a transaction, their order, and the reasons. Pure: the time, the
+//! random numbers and the health of connections are arguments.
 //!
 //! ```text
 //! offers ─ who cannot serve is skipped ─► the app's first rule that matches orders the rest
 //!        ─► who is sick goes to the end ─► now and then a probe goes to the front ─► plan
 //! ```
 //!
-//! Promises: a plan holds each connection that can serve, once, unless the rule says `only`; the same transaction, rules and health give
-//! the same plan; an open breaker never makes a payment impossible, it only sends it elsewhere first. That the next candidate is tried
-//! only when the last one surely moved no money is the core's promise, not this room's.
+//! Promises: a plan holds each connection that can serve, once, unless the rule says `only`; the
+//! same transaction, rules and health give the same plan; an open breaker never makes a payment
+//! impossible, it only moves the connection behind the others. That the next candidate is tried
+//! only when the last one surely moved no money is the promise of `transaction`, not of this
+//! module.
 
 mod breaker;
 mod fee;

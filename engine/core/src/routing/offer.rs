@@ -1,4 +1,4 @@
-//! A connection as routing is offered it, and what may stand in its way.
+//! A connection as an input of routing, with the reasons that may exclude it.
 
 use crate::transaction::Candidate;
 
@@ -9,23 +9,23 @@ pub struct Offer {
     pub standing: Standing,
 }
 
-/// Whether a connection can take a transaction, and what stands in its way.
+/// Whether a connection can take a transaction, and otherwise the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     CanServe,
-    /// The operator disabled the app: it begins nothing new.
+    /// The operator disabled the app: it accepts no new transactions.
     AppDisabled,
     /// The operator switched the connection off.
     Disabled,
-    /// Its gateway is not loaded.
+    /// The gateway is not loaded.
     GatewayMissing,
     /// A live connection of a test gateway, which moves no money.
     TestGateway,
-    /// Its gateway is in quarantine: an operator has to bring it back.
+    /// The gateway is in quarantine: an operator has to restore it.
     InQuarantine,
     /// The version of its gateway died during the attempt that failed over.
     VersionDied,
-    /// Its gateway is on its way out, and begins nothing new.
+    /// The gateway is draining: it accepts no new attempts.
     Draining,
     /// The method is not among those that the connection may serve, or not one of its gateway's.
     MethodNotServed,
@@ -33,7 +33,7 @@ pub enum Standing {
     AmountOutOfRange,
     /// The operator lets no such amount through this connection.
     OutsideLimits,
-    /// The operator lets nobody of that country through this connection.
+    /// The operator excludes payers of that country from this connection.
     CountryNotServed,
 }
 

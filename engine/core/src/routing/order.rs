@@ -1,4 +1,4 @@
-//! The strategies: what a rule makes of the connections that can serve.
+//! Strategies: the order in which a rule puts the eligible connections.
 
 use std::cmp::Reverse;
 
@@ -112,8 +112,9 @@ fn by_rate(named: &mut [Placed]) {
     named.sort_by_key(|placed| Reverse(rate_per_mille(placed.heard)));
 }
 
-/// Successes of a thousand, mixed with the prior: what was seen twenty times is still half a guess, what was seen a thousand times is
-/// none. Below the minimum, the prior alone, so that a new connection is tried before one that is known to be bad.
+/// Successes of a thousand, mixed with the prior: twenty results weigh as much as the prior, a
+/// thousand results outweigh it. Below the minimum, the prior alone, so that a new connection is
+/// tried before a known bad one.
 pub(super) fn rate_per_mille(heard: Heard) -> u32 {
     let (ended, succeeded) = (heard.numbers.ended, heard.numbers.succeeded);
     if ended < LEAST_ENDS {
@@ -127,7 +128,7 @@ pub(super) fn rate_per_mille(heard: Heard) -> u32 {
 
 /// Attempts that must have ended before a rate is one.
 const LEAST_ENDS: u32 = 20;
-/// What a connection that nobody knows is thought to do: about what mobile money does.
+/// Prior success rate of a connection without results: about the rate of mobile money.
 const PRIOR_PER_MILLE: u32 = 800;
 /// As many attempts as the prior counts for.
 const PRIOR_WEIGHT: u32 = 20;

@@ -14,7 +14,7 @@ use crate::transaction::{
     Candidate, Considered, Decision, HealthNumbers, Kind, Route, RuleUsed, Skipped,
 };
 
-/// What routing may know of a transaction.
+/// Properties of a transaction that routing may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub kind: Kind,
@@ -33,8 +33,9 @@ pub struct InForce<'a> {
     pub set: &'a RuleSet,
 }
 
-/// The plan for what is asked. `heard` says what was lately heard of a connection with this method. `grant` is asked for each sick
-/// connection that would otherwise be first, until it lets one through as a probe; who only wants to look says no.
+/// The plan for a request. `heard` returns the recent results of a connection with this method.
+/// `grant` is called for each unhealthy connection that would otherwise be first, until it lets one
+/// through as a probe; a preview passes a function that returns false.
 pub fn plan(
     offers: Vec<Offer>,
     asked: &Asked<'_>,
@@ -107,12 +108,13 @@ fn by_rules(
     named
 }
 
-/// Whoever is short of funds comes after the others, and after them whoever is sick, the least sick first; but a probe goes first.
+/// Connections that are short of funds come after the healthy ones, and unhealthy connections after
+/// these, the healthiest first; but a probe goes first.
 fn by_health(
     mut wanted: Vec<Placed>,
     mut grant: impl FnMut(ConnectionId) -> bool,
 ) -> (Vec<Placed>, Option<ConnectionId>) {
-    // One alone is tried whatever its health: there is nobody to spare it for.
+    // A single connection is tried whatever its health: without an alternative, no plan avoids it.
     let askable = if wanted.len() > 1 { wanted.len() } else { 0 };
     let probe = wanted
         .iter()

@@ -1,5 +1,5 @@
-//! Chance that is given: a transaction's own seed, from which all its draws follow. The same transaction draws the same each time, so a
-//! retry and the page before it see one plan.
+//! Chance that is given: a transaction's own seed, from which all its draws follow. The same
+//! transaction draws the same each time, so a retry and the page before it see one plan.
 
 /// The chance of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,8 @@ impl Roll {
     }
 }
 
-/// SplitMix64: each bit of the answer depends on each bit of the seed, so neighbours among ids have nothing in common.
+/// SplitMix64: each bit of the answer depends on each bit of the seed, so neighbours among ids have
+/// nothing in common.
 const fn mixed(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,5 @@
-//! The rules of one app in one environment: an ordered list; the first that matches a transaction orders its connections.
+//! The rules of one app in one environment: an ordered list; the first that matches a transaction
+//! orders its connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,19 +24,20 @@ pub struct RuleSet {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// What people call it.
+    /// Name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Which transactions; left out: all.
     #[serde(default, rename = "match")]
     pub when: Match,
     pub strategy: Strategy,
-    /// Connections that the strategy does not name are not used at all. Otherwise they come after those it names.
+    /// Connections that the strategy does not name are not used at all. Otherwise they come after
+    /// those it names.
     #[serde(default)]
     pub only: bool,
 }
 
-/// All that is given has to hold.
+/// Conditions of a rule, combined with AND.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Match {
@@ -58,7 +60,7 @@ pub struct Match {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// How a rule orders connections.
+/// Order that a rule gives to connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Strategy {
@@ -66,12 +68,14 @@ pub enum Strategy {
     Priority { connections: Vec<ConnectionId> },
     /// Each first as often as its weight says, and the others drawn in the same way behind it.
     Weighted { weights: Vec<Weight> },
-    /// The lowest fee first; without a list, all connections. Equal fees, and unknown ones at the end, in the order of the list.
+    /// The lowest fee first; without a list, all connections. Equal fees, and unknown ones at the
+    /// end, in the order of the list.
     Cheapest {
         #[serde(default)]
         connections: Vec<ConnectionId>,
     },
-    /// The best recent rate of success first; without a list, all connections. Equal rates in the order of the list.
+    /// The best recent rate of success first; without a list, all connections. Equal rates in the
+    /// order of the list.
     BestSuccessRate {
         #[serde(default)]
         connections: Vec<ConnectionId>,
@@ -91,7 +95,7 @@ pub struct Weight {
 #[serde(transparent)]
 pub struct MethodPattern(pub String);
 
-/// What is wrong with a rule set, and where.
+/// Error in a rule set, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path} {problem}")]
 pub struct RuleError {
@@ -334,7 +338,8 @@ fn any_or_empty<T>(list: &[T], fits: impl FnMut(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(fits)
 }
 
-/// Whether the amount is on the right side of a bound, if there is one. Of an amount that is not known, no bound holds.
+/// Whether the amount is on the right side of a bound, if there is one. Of an amount that is not
+/// known, no bound holds.
 fn within(
     bound: &Option<String>,
     amount: Option<Amount>,

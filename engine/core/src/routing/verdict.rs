@@ -1,33 +1,36 @@
-//! What the end of a call says of the provider, of its connection, and of nobody.
+//! Effect of a call's result on the health of the provider and of its connection.
 //!
-//! The breaker hears only what is the provider's fault. A payer without money, a wrong number or a limit are answers of a provider that
-//! works. Two reasons need a word:
+//! The breaker hears only what is the provider's fault. A payer without money, a wrong number or a
+//! limit are answers of a provider that works. Two reasons need a word:
 //!
-//! - `misconfigured` is the merchant's fault, and counts: as long as it lasts each call of that connection ends so, and the breaker is
-//!   the connection's own, so no other merchant's suffers from it.
-//! - `merchant_funds` is no sickness: the provider works, and the account there is empty. The connection comes after the others for a
-//!   while, and stays closed.
+//! - `misconfigured` is the merchant's fault, and counts: as long as it lasts each call of that
+//!   connection ends so, and the breaker is the connection's own, so no other merchant's suffers
+//!   from it.
+//! - `merchant_funds` is no sickness: the provider works, and the account there is empty. The
+//!   connection comes after the others for a while, and stays closed.
 //!
-//! *Not sent* counts whatever the cause: a connection whose requests do not leave serves nobody. A query that came to nothing says
-//! nothing of the next submission; what it finds at last counts as the attempt's end.
+//! *Not sent* counts whatever the cause: a connection whose requests do not leave serves no one. A
+//! failed query has no meaning for the next submission; its final result counts as the attempt's
+//! end.
 
 use crate::transaction::{DeclineReason, Outcome};
 
 /// Which call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// One that submits a payment or a payout.
+    /// A call that submits a payment or a payout.
     Submission,
     /// A query or a callback, about what was submitted before.
     News,
 }
 
-/// What is learned from one outcome.
+/// Conclusion from one outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Whether the provider did its part; `None`: it says nothing of that.
     pub works: Option<bool>,
-    /// Whether the attempt ended with the money moved; `None`: it has not ended, or ended for a reason that is no measure.
+    /// Whether the attempt ended with the money moved; `None`: it has not ended, or ended for a
+    /// reason that is no measure.
     pub succeeded: Option<bool>,
     pub short_of_funds: bool,
 }

@@ -1,4 +1,5 @@
-//! Two counts over the recent past, in a ring of buckets: a note costs one bucket, a look costs all of them, and there are few.
+//! Two counts over the recent past, in a ring of buckets: a note costs one bucket, a look costs all
+//! of them, and there are few.
 
 use std::time::Duration;
 

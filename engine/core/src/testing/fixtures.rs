@@ -16,13 +16,13 @@ use crate::transaction::*;
 
 pub const START: Timestamp = Timestamp::from_seconds(1_700_000_000);
 
-/// A transaction, the time, and all that has happened.
+/// A transaction, the time, and its history.
 pub struct World {
     pub tx: Transaction,
     pub now: Timestamp,
     pub events: Vec<Event>,
     pub actions: Vec<Action>,
-    /// How connections stand that were planned for later.
+    /// Current state of connections that were planned for later.
     pub onward: Vec<Onward>,
     pub permit: Permit,
     /// References of the connections at which an attempt may start.

@@ -1,5 +1,5 @@
-//! `actions`: what an event asks the world to do, once it is durable. Timers are no actions: they follow from
-//! [`Transaction::wake_at`].
+//! `actions`: side effects of an event, to be carried out once the event is durable. Timers are no
+//! actions: they follow from [`Transaction::wake_at`].
 
 use super::event::{Event, EventName};
 use super::kind::Kind;
@@ -13,7 +13,7 @@ pub enum Action {
     Submit {
         attempt: AttemptId,
     },
-    /// Ask the provider about the attempt.
+    /// Query the provider for the attempt's result.
     Query {
         attempt: AttemptId,
     },
@@ -21,7 +21,7 @@ pub enum Action {
     SubmitCode {
         attempt: AttemptId,
     },
-    /// Ask the provider to call the attempt off.
+    /// Ask the provider to cancel the attempt.
     CallOff {
         attempt: AttemptId,
     },
@@ -30,7 +30,7 @@ pub enum Action {
     Mail(MailTo),
 }
 
-/// Who gets a mail about a transaction, and why.
+/// Recipient and reason of a mail about a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailTo {
     Merchant,
@@ -39,7 +39,7 @@ pub enum MailTo {
     MerchantAboutCase(CaseReason),
 }
 
-/// What `event` asks for, on the transaction as it is after the event.
+/// Side effects of `event` on the transaction as it is after the event.
 pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
     let kind = tx.kind();
     match event {

@@ -16,14 +16,16 @@ use crate::limits::GATEWAY_CALL;
 use crate::money::{Amount, Correction, Currency, Rate};
 use crate::time::Timestamp;
 
-/// One try. Its `reference` is what we told the provider, and the only name under which we ever ask about it.
+/// One try. Its `reference` is what we told the provider, and the only name under which we ever ask
+/// about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
     pub id: AttemptId,
     pub reference: Uuid,
     /// The connection and the very version of the gateway that this attempt began on, and ends on.
     pub candidate: Candidate,
-    /// The attempt whose place this one took, when it was declined or not sent inside the same confirmation.
+    /// The attempt whose place this one took, when it was declined or not sent inside the same
+    /// confirmation.
     pub follows: Option<AttemptId>,
     /// Presumed: the attempt may have been made after the backup from which the store was restored.
     /// It is queried and never submitted.
@@ -34,15 +36,16 @@ pub struct Attempt {
     pub country: Option<String>,
     /// The phone number tied to the method, in E.164 when it parses.
     pub phone: Option<String>,
-    /// What the payer gave, by field name.
+    /// Fields that the payer entered, by name.
     pub fields: BTreeMap<String, String>,
-    /// In the method's currency: what the provider is asked to move.
+    /// Amount that the provider is asked to move, in the method's currency.
     pub amount: Amount,
-    /// How the transaction's amount became this one, when their currencies differ. Fixed when the payer confirmed.
+    /// Conversion of the transaction's amount into this one, if their currencies differ. Fixed when
+    /// the payer confirmed.
     #[serde(default)]
     pub conversion: Option<Conversion>,
     pub state: AttemptState,
-    /// Why this connection was chosen and others were not.
+    /// Reasons for the choice of this connection.
     pub decision: Decision,
     pub started_at: Timestamp,
     /// When its submission was started again because the engine had stopped before anything left.
@@ -57,7 +60,7 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payer_fee: Option<Amount>,
     pub decline: Option<Decline>,
-    /// Why the outcome is not known, or why nothing was sent.
+    /// Reason why the outcome is unknown, or why nothing was sent.
     pub why: Option<String>,
     pub captured: Option<Amount>,
     /// Money that the provider had received when it last reported the attempt as pending.
@@ -71,11 +74,12 @@ pub struct Attempt {
     pub queries: u32,
     pub last_query_at: Option<Timestamp>,
     pub next_query_at: Option<Timestamp>,
-    /// How often it was begun again because the engine had stopped: its submission before anything left, and the attempts before it at the
-    /// same connection that never reached the provider.
+    /// How often it was begun again because the engine had stopped: its submission before anything
+    /// left, and the attempts before it at the same connection that never reached the provider.
     #[serde(default)]
     pub resumed: u32,
-    /// The engine stopped while its submission was away, and that is why nobody knew what came of it.
+    /// The engine stopped while the submission was in flight, and the outcome is unknown for this
+    /// reason.
     #[serde(default)]
     pub cut_off: bool,
     /// Codes that the payer has typed.
@@ -84,16 +88,16 @@ pub struct Attempt {
     /// When the last code left, as long as the gateway has not come back with it.
     #[serde(default)]
     pub code_away_since: Option<Timestamp>,
-    /// Who wants it called off, and since when the provider was last asked to.
+    /// Author of the request to cancel, and when the provider was last asked to cancel.
     #[serde(default)]
     pub call_off: Option<CallOff>,
     /// Reason for the merchant why a person called the attempt failed or never sent. `None`: no
     /// person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<String>,
-    /// What the gateway keeps between its calls.
+    /// State that the gateway keeps between its calls.
     pub gateway_state: serde_json::Value,
-    /// Where to go next if this attempt surely did not reach its provider.
+    /// Candidates to try next if this attempt surely did not reach its provider.
     pub remaining: Vec<Candidate>,
 }
 
@@ -117,8 +121,8 @@ impl Attempt {
         self.received.filter(|received| received.minor() > 0)
     }
 
-    /// Whether its provider reported money that stands, or a part of it while the attempt was pending,
-    /// also one that was taken back since: then a person decides.
+    /// Whether its provider reported money that stands, or a part of it while the attempt was
+    /// pending, also one that was taken back since: then a person decides.
     pub fn has_money(&self) -> bool {
         self.part_received().is_some() || self.standing_charge().is_some()
     }
@@ -155,8 +159,9 @@ impl Attempt {
         self.decline.as_ref()?.field.as_deref()
     }
 
-    /// The value in place of a gateway's state that the store cannot read any more. Without its state
-    /// a gateway may find nothing where there is money, so it is not called about the attempt.
+    /// The value in place of a gateway's state that the store cannot read any more. Without its
+    /// state a gateway may find nothing where there is money, so it is not called about the
+    /// attempt.
     pub fn lost_state() -> serde_json::Value {
         serde_json::Value::from("switchyard: the state of this attempt is damaged")
     }
@@ -224,7 +229,7 @@ pub struct CallOff {
     pub then: AfterCallOff,
 }
 
-/// What follows once it is certain that a called-off attempt moved no money.
+/// Next step once it is certain that a cancelled attempt moved no money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterCallOff {
@@ -235,7 +240,7 @@ pub enum AfterCallOff {
     ChooseAgain,
 }
 
-/// What an attempt asks its provider to move.
+/// Amount that an attempt asks its provider to move, with its rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Price {
     pub amount: Amount,
@@ -257,7 +262,7 @@ impl Price {
 pub struct Conversion {
     /// Units of the attempt's currency for one unit of the transaction's, the correction included.
     pub rate: Rate,
-    /// What the merchant adds to the market's rate, in percent; it is part of `rate`.
+    /// Percentage that the merchant adds to the market's rate; it is part of `rate`.
     pub correction: Option<Correction>,
     /// The currencies over which the rate was found, both ends included.
     pub way: Vec<Currency>,

@@ -1,4 +1,4 @@
-//! What can be asked of a transaction, and how it says no.
+//! Commands to a transaction, and the reasons for which it refuses one.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::ids::{AttemptId, CaseId, ConnectionId};
 use crate::secret::Secret;
 use crate::time::Timestamp;
 
-/// One thing that somebody or something wants of a transaction.
+/// Request to a transaction, by an actor of the engine, a merchant, a payer or an operator.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// The payer chose a method and confirmed.
@@ -29,22 +29,24 @@ pub enum Command {
         /// When the query that brought the outcome began. `None`: it was no query.
         asked_at: Option<Timestamp>,
     },
-    /// The process died while a gateway's call was away; the journal says whether something may have left.
+    /// The process died while a gateway's call was away; the journal says whether something may
+    /// have left.
     Recover {
         attempt: AttemptId,
         maybe_sent: bool,
         /// The gateway's state when the last request left, as the journal has it.
         gateway_state: Option<serde_json::Value>,
     },
-    /// The engine itself kept a submission back: its gateway is in quarantine, or cannot be loaded. Nothing was sent, and that is
-    /// nobody's failure: the next candidate tries, else the transaction waits as it did before.
+    /// The engine held a submission back: its gateway is in quarantine, or cannot be loaded.
+    /// Nothing was sent, and no provider is at fault: the next candidate is tried, else the
+    /// transaction waits as it did before.
     Withhold {
         attempt: AttemptId,
         why: String,
     },
     /// The time of [`super::Transaction::wake_at`] has come.
     Wake,
-    /// Somebody wants to know now: verify, an operator.
+    /// Query now, outside of the schedule: a verify request or an operator.
     Ask,
     /// A provider sent something that proves nothing: ask it, even when it was asked a moment ago.
     Hint,
@@ -57,8 +59,9 @@ pub enum Command {
     Cancel(CancelledBy),
     /// The payer gives up the open attempt to choose a method again.
     GiveUp,
-    /// The payer typed the code that the provider asks for. `tried`: how many the page knew of, which tells an old page and a button
-    /// pressed twice from a new try. The code goes to the gateway and is kept nowhere.
+    /// The payer typed the code that the provider asks for. `tried`: how many the page knew of,
+    /// which tells an old page and a button pressed twice from a new try. The code goes to the
+    /// gateway and is kept nowhere.
     SubmitCode {
         attempt: AttemptId,
         tried: u32,
@@ -75,7 +78,7 @@ pub enum Command {
     MarkProcessed,
 }
 
-/// What the payer decided on the checkout page.
+/// Choices of the payer on the checkout page.
 #[derive(Clone, Debug)]
 pub struct Confirm {
     pub method: String,
@@ -90,7 +93,7 @@ pub struct Confirm {
     pub route: Route,
 }
 
-/// Where routing would send it: candidates in order, and why.
+/// Result of routing: candidates in order, and the reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
     pub candidates: Vec<Candidate>,
@@ -103,7 +106,8 @@ pub struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     pub connection: ConnectionId,
-    /// It goes there all the same, to see whether the provider has healed.
+    /// The breaker of this connection is open, and the attempt tests whether the provider has
+    /// recovered.
     pub is_probe: bool,
 }
 
@@ -117,7 +121,7 @@ pub enum CancelledBy {
     Engine,
 }
 
-/// All that a decision may depend on besides the transaction and the command.
+/// Inputs of a decision besides the transaction and the command.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub now: Timestamp,
@@ -127,7 +131,8 @@ pub struct Context {
     pub case: CaseId,
     /// References of the connections at which an attempt may start. Elsewhere it is `reference`.
     pub references: Vec<(ConnectionId, Uuid)>,
-    /// What an attempt that may end now could go on to, as it stands at this moment. Plans are older than that.
+    /// Current state of the connections to which an attempt that may end now could fail over. Plans
+    /// are older than that.
     pub onward: Vec<Onward>,
     pub permit: Permit,
 }
@@ -163,7 +168,7 @@ impl Permit {
     }
 }
 
-/// A connection of an earlier plan, looked at once more.
+/// A connection of an earlier plan with its current state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Onward {
     pub connection: ConnectionId,
@@ -172,7 +177,8 @@ pub struct Onward {
 }
 
 impl Context {
-    /// What was seen of `candidate`'s connection just now. One that was not looked at is as it was planned.
+    /// Current state of `candidate`'s connection. A connection that was not checked is as it was
+    /// planned.
     pub(super) fn standing(&self, candidate: &Candidate) -> Result<Candidate, &'static str> {
         let seen = self
             .onward
@@ -188,7 +194,7 @@ impl Context {
     }
 }
 
-/// Why a command was not carried out. When several hold, the first in this order is given.
+/// Reason for which a command was refused. When several hold, the first in this order is given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("This is a payout; only a payment can do that.")]

@@ -1,22 +1,23 @@
-//! Why an attempt went where it went, as it is kept with the attempt. Fields are only ever added, each with a default: rows are older
-//! than the code that reads them.
+//! Reasons of a routing decision, as stored with the attempt. Fields are only ever added, each with
+//! a default: rows are older than the code that reads them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ConnectionId;
 
-/// Who was considered and why the chosen one was chosen.
+/// Candidates and the reasons for the choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub chosen_because: String,
     pub skipped: Vec<Skipped>,
-    /// Who can serve it, in the order in which they are tried; of a long list the first ones.
+    /// Eligible candidates in the order in which they are tried; the first ones of a long list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub considered: Vec<Considered>,
     /// The app's rule that ordered them; without one they come oldest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleUsed>,
-    /// What was drawn for a weighted rule, of 10,000. The same for each attempt of a transaction.
+    /// Random number that was drawn for a weighted rule, of 10,000. The same for each attempt of a
+    /// transaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roll: Option<u16>,
 }
@@ -33,7 +34,7 @@ pub struct Considered {
     pub connection: ConnectionId,
     pub gateway: String,
     pub why: String,
-    /// `None`: nothing has been heard of it lately.
+    /// `None`: no recent result is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthNumbers>,
 }
@@ -50,10 +51,11 @@ pub struct RuleUsed {
     pub strategy: String,
 }
 
-/// How a connection has lately done with a method.
+/// Recent results of a connection with a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthNumbers {
-    /// Its circuit breaker is open: it gets what the others cannot take, and now and then a probe.
+    /// The circuit breaker is open: the connection gets attempts that no other can serve, and
+    /// probes.
     pub open: bool,
     /// Calls of the last half minute, and those of them that failed by the provider's fault.
     pub calls: u32,
@@ -61,6 +63,7 @@ pub struct HealthNumbers {
     /// Attempts that ended in the last half hour, and those of them that moved the money.
     pub ended: u32,
     pub succeeded: u32,
-    /// The provider said, a short while ago, that the merchant's account there has too little money.
+    /// The provider said, a short while ago, that the merchant's account there has too little
+    /// money.
     pub short_of_funds: bool,
 }

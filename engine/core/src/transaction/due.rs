@@ -6,10 +6,10 @@ use super::state::State;
 use crate::ids::AttemptId;
 use crate::time::Timestamp;
 
-/// What a wake-up asks of the actor.
+/// Work of the actor at a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Nothing is due, or the submission is still in flight.
+    /// No work is due, or the submission is still in flight.
     Nothing,
     /// A payout is routed and dispatched.
     Dispatch,
@@ -31,9 +31,9 @@ pub fn due(tx: &Transaction, in_flight: bool, now: Timestamp) -> Due {
     }
 }
 
-/// Whether an interrupted submission is recovered now. A submission that may have left is recovered at
-/// once. One that did not leave starts again, and may be what ended the process: it waits until the
-/// transaction's wake-up is due.
+/// Whether an interrupted submission is recovered now. A submission that may have left is recovered
+/// at once. A submission that did not leave starts again, and may be the cause of the process's
+/// end: it waits until the transaction's wake-up is due.
 pub fn may_recover(tx: &Transaction, maybe_sent: bool, now: Timestamp) -> bool {
     maybe_sent || tx.wake_at().is_none_or(|at| at <= now)
 }

@@ -1,4 +1,4 @@
-//! What has happened to a transaction. Events are stored beside the snapshot: together they are its timeline.
+//! Events of a transaction. They are stored beside the snapshot: together they are its timeline.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ pub enum Event {
         attempt: AttemptId,
         report: MoneyReport,
     },
-    /// The provider is being asked. `scheduled`: by the schedule, not because somebody wanted to know.
+    /// A query of the provider started. `scheduled`: by the schedule, not by a request.
     QueryStarted {
         attempt: AttemptId,
         scheduled: bool,
@@ -79,7 +79,8 @@ pub enum Event {
         attempt: AttemptId,
         next_query_at: Timestamp,
     },
-    /// The engine stopped before anything of the submission had left: it is made again, under the same reference.
+    /// The engine stopped before anything of the submission had left: it is made again, under the
+    /// same reference.
     SubmissionResumed {
         attempt: AttemptId,
     },
@@ -93,7 +94,8 @@ pub enum Event {
         accepted: bool,
         why: Option<String>,
     },
-    /// The attempt is to be cancelled. Only the provider's answer, or the attempt's own end, ends it.
+    /// The attempt is to be cancelled. Only the provider's answer, or the attempt's own end, ends
+    /// it.
     CallOffStarted {
         attempt: AttemptId,
         by: CancelledBy,
@@ -103,7 +105,7 @@ pub enum Event {
         #[serde(default = "yes")]
         at_provider: bool,
     },
-    /// An operator intervened. What came of it stands beside it.
+    /// An operator intervened. The effect is in the events beside this one.
     OperatorActed {
         operator: Operator,
         act: OperatorAct,
@@ -112,7 +114,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settled: Option<Settled>,
     },
-    /// Connections of the plan that were still to come, and at which nothing may begin any more. None is left.
+    /// Connections of the plan that were still to come, and at which nothing may begin any more.
+    /// None is left.
     SteppedOver {
         skipped: Vec<Skipped>,
     },
@@ -156,7 +159,7 @@ pub struct Recorded {
     pub event: Event,
 }
 
-/// The events that merchants are told of (specification 6.1).
+/// Events of which merchants are notified (specification 6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EventName {
     #[serde(rename = "payment.initiated")]

@@ -1,5 +1,5 @@
-//! `evolve`: how an event changes a transaction. Total: every event can be applied to every transaction, so that a stored history
-//! always reads back.
+//! `evolve`: how an event changes a transaction. Total: every event can be applied to every
+//! transaction, so that a stored history always reads back.
 
 use super::attempt::{Attempt, AttemptState, CallOff};
 use super::charges::{self, Charge, MoneyReport};
@@ -201,7 +201,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
     }
 }
 
-/// What is asked and told about an attempt between its beginning and its end.
+/// Changes of an attempt between its beginning and its end: queries, codes, reports.
 fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp) {
     match event {
         Event::QueryStarted {

@@ -1,4 +1,5 @@
-//! Which attempt a callback is about. Pure: the callback worker and the exhaustive check both call it.
+//! Which attempt a callback is about. Pure: the callback worker and the exhaustive check both call
+//! it.
 
 use super::attempt::Attempt;
 use super::model::Transaction;
@@ -7,22 +8,22 @@ use crate::ids::{AttemptId, TransactionId};
 /// An attempt of a transaction.
 pub type AttemptKey = (TransactionId, AttemptId);
 
-/// What a callback's reference and provider id prove together.
+/// Conclusion from a callback's reference and provider id together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// No attempt of the connection has the reference or the id.
     Unknown,
     /// The callback is about this attempt.
     Proven(AttemptKey),
-    /// The reference and the id name different attempts, so that neither is proven: query the one that
-    /// our reference names.
+    /// The reference and the id name different attempts, so that neither is proven: query the one
+    /// that our reference names.
     Disagree(AttemptKey),
     /// The provider uses the id for several attempts and names no reference: query each of them.
     Ambiguous(Vec<AttemptKey>),
 }
 
-/// `by_reference`: the attempt that has the reference. `by_id`: all attempts of the connection that have
-/// the provider id.
+/// `by_reference`: the attempt that has the reference. `by_id`: all attempts of the connection that
+/// have the provider id.
 pub fn identify(by_reference: Option<AttemptKey>, by_id: &[AttemptKey]) -> Identity {
     match (by_reference, by_id) {
         (None, []) => Identity::Unknown,
@@ -34,8 +35,9 @@ pub fn identify(by_reference: Option<AttemptKey>, by_id: &[AttemptKey]) -> Ident
     }
 }
 
-/// Whether a provider id that names `attempt`, and comes without our reference, can mean no other attempt
-/// of the transaction: one at the same connection whose own id is not known may have the same.
+/// Whether a provider id that names `attempt`, and comes without our reference, can mean no other
+/// attempt of the transaction: one at the same connection whose own id is not known may have the
+/// same.
 pub fn is_unmistakable(tx: &Transaction, attempt: &Attempt) -> bool {
     tx.attempts.iter().all(|other| {
         other.id == attempt.id

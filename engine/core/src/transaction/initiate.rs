@@ -1,4 +1,4 @@
-//! How a transaction begins.
+//! Creation of a transaction.
 
 use std::collections::BTreeMap;
 

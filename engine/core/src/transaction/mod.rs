@@ -1,4 +1,4 @@
-//! The pure core: what a payment or payout is, and every way that it can move.
+//! The pure core: the model of payments and payouts, and each of their transitions.
 //!
 //! ```text
 //! decide(&Transaction, Command, &Context) -> Result<Vec<Event>, Refusal>
@@ -6,9 +6,9 @@
 //! actions(&Transaction, &Event)           -> Vec<Action>
 //! ```
 //!
-//! Promises: final states never change; at most one attempt succeeds; what is not known is never called failed; every transaction that is
-//! not final has a time at which it is looked at again. There is no I/O, no clock, no chance and nothing async in here: the actors bring
-//! those.
+//! Promises: final states never change; at most one attempt succeeds; an unknown outcome is never
+//! called failed; every transaction that is not final has a wake-up time. There is no I/O, no
+//! clock, no randomness and no async code: the actors provide them.
 
 mod action;
 mod attempt;

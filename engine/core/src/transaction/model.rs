@@ -1,4 +1,5 @@
-//! The transaction: everything that is known of one payment or payout. Stored whole after each step.
+//! The transaction: everything that is known of one payment or payout. Stored whole after each
+//! step.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +31,8 @@ pub struct Transaction {
     /// The merchant's own keys and values.
     pub metadata: BTreeMap<String, String>,
     pub details: Details,
-    /// Who asked for it: the merchant's server at first, the payer's browser once the checkout page was confirmed.
+    /// Client that made the request: the merchant's server at first, the payer's browser once the
+    /// checkout page was confirmed.
     pub context: ClientContext,
     pub state: State,
     /// In order; the last one is the one that counts, and at most one succeeds (promise P1).
@@ -50,7 +52,7 @@ pub struct Transaction {
     pub processed_at: Option<Timestamp>,
 }
 
-/// What only payments, and what only payouts have.
+/// Fields of payments only, and of payouts only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Details {
@@ -60,9 +62,9 @@ pub enum Details {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaymentDetails {
-    /// Where the payer goes afterwards, as the merchant gave it.
+    /// Address to which the payer returns, as the merchant gave it.
     pub return_url: String,
-    /// The method codes offered; empty: all that can work.
+    /// Codes of the methods that are offered; empty: all eligible methods.
     pub methods: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restriction: Option<Restriction>,
@@ -75,11 +77,11 @@ pub struct PaymentDetails {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PayoutDetails {
     pub method: String,
-    /// What the method needs to find the recipient: `msisdn`, `account_number`, …
+    /// Fields by which the method finds the recipient: `msisdn`, `account_number`, …
     pub recipient: BTreeMap<String, String>,
 }
 
-/// Who may pay. One or the other, never both (specification 4.1).
+/// Restriction of the payer: one or the other, never both (specification 4.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Restriction {
@@ -116,7 +118,7 @@ pub struct Customer {
     pub updated_at: Timestamp,
 }
 
-/// Who asked, as far as the connection tells.
+/// Client that made the request, as far as the connection shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientContext {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,8 +200,8 @@ impl CaseReason {
         Self::UnknownAfterRestore,
     ];
 
-    /// Whether money was reported, or may be moving, that settles nothing yet. No attempt starts while
-    /// such money is neither settled nor returned.
+    /// Whether money was reported, or may be moving, that settles nothing yet. No attempt starts
+    /// while such money is neither settled nor returned.
     pub const fn holds(self) -> bool {
         matches!(
             self,
@@ -320,7 +322,8 @@ impl Transaction {
         )
     }
 
-    /// The attempt for which the payer is to type a code now. `None` as well while one is on its way.
+    /// The attempt for which the payer is to type a code now. `None` as well while one is on its
+    /// way.
     pub fn asks_for_code(&self) -> Option<&Attempt> {
         let attempt = self.current_attempt()?;
         let asks = self.state == State::AwaitingProvider
@@ -330,8 +333,8 @@ impl Transaction {
     }
 
     /// Attempts that the payer still has. A confirmation that reached no provider has used up none,
-    /// nor has one that the payer gave up for another method, nor one whose input was refused before
-    /// anything was sent.
+    /// nor has one that the payer gave up for another method, nor one whose input was refused
+    /// before anything was sent.
     pub fn attempts_left(&self) -> usize {
         self.attempts_left_after(None)
     }
@@ -351,7 +354,8 @@ impl Transaction {
         allowed.saturating_sub(used.count())
     }
 
-    /// Attempts by the confirmation or dispatch that they belong to: fail-over inside one is one round.
+    /// Attempts by the confirmation or dispatch that they belong to: fail-over inside one is one
+    /// round.
     fn rounds(&self) -> impl Iterator<Item = &[Attempt]> {
         self.attempts.chunk_by(|_, next| next.follows.is_some())
     }
@@ -364,7 +368,8 @@ impl Transaction {
         }
     }
 
-    /// When this transaction has to be looked at again if nothing happens before. `None` exactly when it is final (promise P5).
+    /// Time of the next wake-up if nothing happens before. `None` exactly when the transaction is
+    /// final (promise P5).
     pub fn wake_at(&self) -> Option<Timestamp> {
         match &self.state {
             State::AwaitingCustomer => self.payment().map(|payment| payment.expires_at),

@@ -1,12 +1,13 @@
-//! Which connections an attempt's transaction could go to after it. Pure: the engine looks up how each
-//! of them stands at the moment of the decision.
+//! Which connections an attempt's transaction could go to after it. Pure: the engine looks up how
+//! each of them stands at the moment of the decision.
 
 use super::attempt::Candidate;
 use super::command::Command;
 use super::model::Transaction;
 
-/// Candidates that may follow the open attempt if `command` ends it, in order. The attempt's own comes
-/// first when the engine stopped while it was called. Empty for a command after which nothing starts.
+/// Candidates that may follow the open attempt if `command` ends it, in order. The attempt's own
+/// comes first when the engine stopped while it was called. Empty for a command after which nothing
+/// starts.
 pub fn next_candidates<'t>(tx: &'t Transaction, command: &Command) -> Vec<&'t Candidate> {
     let may_go_on = match command {
         Command::Answer { .. }

@@ -1,4 +1,4 @@
-//! What a person who runs the installation can order. Every order is signed, and stands on the timeline with its note.
+//! Orders of an operator. Every order names its author, and is on the timeline with its note.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct ByOperator {
     pub order: Order,
 }
 
-/// Who gave an order, as far as their token tells.
+/// Author of an order, as the token identifies it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operator {
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Operator {
 
 #[derive(Clone, Debug)]
 pub enum Order {
-    /// Ask the provider now, whatever the schedule says.
+    /// Query the provider now, whatever the schedule says.
     Check,
     /// Settle the open attempt, or the money that holds the transaction, by the provider's records.
     Resolve(Resolution),
@@ -41,7 +41,8 @@ pub struct Resolution {
 
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// `amount`: what came in, when the provider had reported something else; otherwise what was asked.
+    /// `amount`: the amount received, if the provider had reported another; otherwise the requested
+    /// amount.
     Succeeded {
         amount: Option<Amount>,
         provider_id: Option<String>,
@@ -53,7 +54,7 @@ pub enum Verdict {
     NeverSent,
 }
 
-/// What an operator did, on the timeline.
+/// Act of an operator, on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperatorAct {
@@ -71,7 +72,7 @@ pub struct Settled {
     pub message: String,
 }
 
-/// How a case came to its end.
+/// Resolution of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {
     pub at: Timestamp,

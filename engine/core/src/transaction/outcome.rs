@@ -1,5 +1,5 @@
-//! What an attempt came to. There are five outcomes, and *unknown is never failed*: only [`Outcome::NotSent`] and a retryable
-//! [`Outcome::Declined`] let another gateway try.
+//! Outcomes of an attempt. There are five, and *unknown is never failed*: only [`Outcome::NotSent`]
+//! and a retryable [`Outcome::Declined`] let another gateway try.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::Amount;
 
-/// What a gateway's operation came to, as the host understood it.
+/// Outcome of a gateway's operation, as the host understood it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The provider says that the money moved.
@@ -20,7 +20,7 @@ pub enum Outcome {
     },
     /// The provider says that the money will not move.
     Declined(Decline),
-    /// Nothing that could move money has left this machine.
+    /// No request that could move money has left this machine.
     NotSent { why: String },
     /// The provider has it, and has not finished.
     Pending {
@@ -32,7 +32,8 @@ pub enum Outcome {
         /// Money that the provider has received so far. `None`: it does not say.
         received: Option<Amount>,
     },
-    /// It may have reached the provider, and the result is not known. Only a query settles that.
+    /// The request may have reached the provider, and the result is not known. Only a query settles
+    /// that.
     Unknown {
         why: String,
         /// When a query will know more. `None`: query as the schedule says.
@@ -88,7 +89,7 @@ pub struct Decline {
     pub field: Option<String>,
 }
 
-/// Why a provider declined, in the dozen words that all providers' codes are mapped to.
+/// Reason of a decline: a dozen words onto which all providers' codes are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeclineReason {
@@ -127,7 +128,7 @@ impl DeclineReason {
         }
     }
 
-    /// Who can do something about it (`failure_error_type`).
+    /// Party that can correct the cause (`failure_error_type`).
     pub const fn fault_of(self) -> &'static str {
         match self {
             Self::InsufficientFunds
@@ -145,7 +146,7 @@ impl DeclineReason {
     }
 }
 
-/// What the payer has to do before the provider can finish.
+/// Action of the payer that the provider waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PayerAction {
@@ -153,7 +154,8 @@ pub enum PayerAction {
     Redirect { url: String },
     /// The provider's page cannot be opened, for the reason in `why`. The payer was not sent there.
     UnusablePage { why: String },
-    /// Confirm on the phone. `auto`: the prompt comes by itself; otherwise the payer pulls it up, by `ussd` when there is one.
+    /// Confirm on the phone. `auto`: the prompt appears automatically; otherwise the payer opens
+    /// it, by `ussd` when there is one.
     ConfirmOnPhone {
         auto: bool,
         steps: Vec<Translated>,

@@ -52,8 +52,8 @@ pub enum TakenBack {
 }
 
 impl Transaction {
-    /// Whether money was reported that settles nothing yet. No attempt starts then, whatever becomes
-    /// of the attempt in progress.
+    /// Whether money was reported that settles nothing yet. No attempt starts then, whatever
+    /// becomes of the attempt in progress.
     pub fn is_held(&self) -> bool {
         !self.state.is_final() && self.cases.iter().any(|case| case.reason.holds())
     }
@@ -89,8 +89,8 @@ impl Transaction {
         most.map(|case| case.reason)
     }
 
-    /// Money that providers reported as received for this transaction, refunds not deducted. `None`:
-    /// no amount was reported.
+    /// Money that providers reported as received for this transaction, refunds not deducted.
+    /// `None`: no amount was reported.
     pub fn received(&self) -> Option<Received> {
         let mut total: Option<Received> = None;
         for attempt in self.attempts.iter().filter(|one| !self.has_lent(one)) {

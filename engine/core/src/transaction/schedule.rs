@@ -1,8 +1,8 @@
-//! When an attempt without a final answer is asked about again (decisions 4).
+//! Query schedule of attempts without a final status (decisions 4).
 
 use std::time::Duration;
 
-/// How long a gateway's call may be away before somebody checks that it is still running.
+/// Time after which a gateway's call is checked to be still running.
 pub const GATEWAY_WATCH: Duration = Duration::from_secs(5);
 
 const FIRST: [Duration; 8] = [
@@ -19,22 +19,23 @@ const HOURLY: Duration = Duration::from_secs(60 * 60);
 const DAILY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often a gateway may have an attempt asked about in the time since the attempt began.
 const QUERIES_AN_AGE: u32 = 60;
-/// How old an attempt without a final answer is when a person has to look.
+/// Age of an attempt without a final status at which a case is opened.
 pub const CASE_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
-/// How long a typed code may be away before the payer may type it again: longer than any call lasts.
+/// How long a typed code may be away before the payer may type it again: longer than any call
+/// lasts.
 pub const CODE_WATCH: Duration = Duration::from_secs(90);
 /// Usual time in which a payer completes an attempt whose gateway states none.
 pub const USUAL_TIME: Duration = Duration::from_secs(60);
 /// Interval between queries about a transaction on hold: an operator reviews it.
 pub const HELD_QUERY: Duration = DAILY;
-/// How soon an attempt is asked again to be called off.
+/// Interval between requests to cancel an attempt.
 pub const CALL_OFF_AGAIN: Duration = Duration::from_secs(10);
-/// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs nothing; a gateway that is being
-/// replaced is back long before.
+/// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs
+/// nothing; a gateway that is being replaced is back long before.
 pub const DISPATCH_PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// How long after query number `asked` (0: after the attempt) the next one follows, for an attempt that is `age` old. Daily once a case
-/// is open, for as long as it takes.
+/// How long after query number `asked` (0: after the attempt) the next one follows, for an attempt
+/// that is `age` old. Daily once a case is open, for as long as it takes.
 pub fn wait_after(asked: u32, age: Duration) -> Duration {
     match FIRST.get(asked as usize) {
         Some(wait) => *wait,
@@ -43,9 +44,11 @@ pub fn wait_after(asked: u32, age: Duration) -> Duration {
     }
 }
 
-/// How long after an answer the provider is asked again, when the gateway said `wanted`. It is asked as it wants, but never more often
-/// than sixty times in the age of the attempt so far: an hour's news is a minute late at most, and three days of a gateway that is
-/// always in a hurry are some hundred queries, not fifty thousand. Daily once a case is open.
+/// Interval to the next query after a response in which the gateway asked for `wanted`. Its wish is
+/// followed, but never more often than sixty times in the age of the attempt so far: a change is
+/// seen a minute late at most for an attempt one hour old, and three days of a gateway that always
+/// asks for the shortest interval are some hundred queries, not fifty thousand. Daily once a case
+/// is open.
 pub fn wait_as_wanted(wanted: Duration, age: Duration) -> Duration {
     if age >= CASE_AFTER {
         return DAILY;
@@ -53,7 +56,7 @@ pub fn wait_as_wanted(wanted: Duration, age: Duration) -> Duration {
     wanted.max(age / QUERIES_AN_AGE).min(HOURLY)
 }
 
-/// How long a payout waits before its next dispatch, when `rounds` of them have reached nobody.
+/// Delay of a payout's next dispatch after `rounds` dispatches that reached no provider.
 pub fn wait_before_dispatch(rounds: usize) -> Duration {
     match rounds.checked_sub(1) {
         None => Duration::ZERO,

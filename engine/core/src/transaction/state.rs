@@ -1,4 +1,4 @@
-//! The states, named for what they wait for, and the five public statuses that they map onto.
+//! The states, named for the expected event, and the five public statuses that they map onto.
 //!
 //! ```text
 //! payment:  AwaitingCustomer ──confirm──▶ AwaitingGateway ──▶ AwaitingProvider ──▶ Succeeded | Failed
@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use super::kind::Kind;
 use super::outcome::DeclineReason;
 
-/// Where a transaction stands.
+/// State of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
-    /// A payment that nobody has confirmed, or whose last attempt was declined with attempts left.
+    /// A payment that is not confirmed yet, or whose last attempt was declined with attempts left.
     AwaitingCustomer,
     /// A payout that is stored and not yet sent.
     AwaitingDispatch,
@@ -26,17 +26,17 @@ pub enum State {
     AwaitingGateway,
     /// The provider has it, and has not finished.
     AwaitingProvider,
-    /// Nobody knows whether the provider has it; only a query settles that.
+    /// In doubt: the provider may or may not have the request; only a query settles that.
     InDoubt,
-    /// Money was reported for an ended attempt and does not settle the transaction. Nothing starts an
-    /// attempt; the provider or an operator settles it.
+    /// Money was reported for an ended attempt and does not settle the transaction. Nothing starts
+    /// an attempt; the provider or an operator settles it.
     OnHold,
     Succeeded,
     Failed(Failure),
     Cancelled,
 }
 
-/// Why a transaction failed, as the merchant sees it.
+/// Reason why a transaction failed, as merchants see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub reason: DeclineReason,
@@ -72,7 +72,7 @@ impl State {
     }
 }
 
-/// What the API says of a transaction (specification 3.1, 3.2).
+/// Public status in the API (specification 3.1, 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

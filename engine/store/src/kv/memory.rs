@@ -1,4 +1,5 @@
-//! The memory backend: ordered maps. For tests and simulation; it forgets everything when it is dropped.
+//! The memory backend: ordered maps. For tests and simulation; it forgets everything when it is
+//! dropped.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -15,7 +15,8 @@ use super::batch::Change;
 use super::table::Table;
 use super::{Direction, KeyValues};
 
-/// An embedded backend: ordered rows in tables, an atomic batch, a flush that a power cut does not undo.
+/// An embedded backend: ordered rows in tables, an atomic batch, a flush that a power cut does not
+/// undo.
 ///
 /// One thread writes, any thread reads.
 pub(super) trait Kv: Send + Sync {
@@ -29,9 +30,11 @@ pub(super) trait Kv: Send + Sync {
     /// At most `limit` rows with `from <= key < to`, none of a batch that is half applied.
     fn scan(&self, scan: &Scan<'_>) -> Result<KeyValues, KvError>;
 
-    /// Makes all these changes, or none, and returns when they survive a power cut. No row comes twice in `changes`.
+    /// Makes all these changes, or none, and returns when they survive a power cut. No row comes
+    /// twice in `changes`.
     ///
-    /// After an error this backend is not written to any more. It is closed and opened again, and `undo` is written first.
+    /// After an error this backend is not written to any more. It is closed and opened again, and
+    /// `undo` is written first.
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed>;
 
     /// Writes the rows that a failed write returned as its `undo`.
@@ -78,8 +81,8 @@ impl KvError {
     }
 }
 
-/// Batch that did not become durable. The reopened backend may find it in its log, although it was not
-/// acknowledged: `undo` restores the previous rows.
+/// Batch that did not become durable. The reopened backend may find it in its log, although it was
+/// not acknowledged: `undo` restores the previous rows.
 #[derive(Debug)]
 pub(super) struct WriteFailed {
     pub error: KvError,
@@ -129,8 +132,8 @@ pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, Kv
         .collect()
 }
 
-/// Runs what a backend does, and makes an error of a panic: backends panic on some errors of the disk, and the writer must
-/// outlive that to reopen them.
+/// Runs what a backend does, and makes an error of a panic: backends panic on some errors of the
+/// disk, and the writer must outlive that to reopen them.
 pub(super) fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
     // Unwind safety: after an error the backend is closed and opened again, its state is not used.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {

@@ -1,4 +1,5 @@
-//! A disk in memory that outlives the processes on it, and a process that dies at a flush of the test's choice.
+//! A disk in memory that outlives the processes on it, and a process that dies at a flush of the
+//! test's choice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,8 +31,8 @@ pub enum Death {
     After(u64),
 }
 
-/// Process with its disk. After its crash it changes no row, also by threads that still run. Clones are
-/// the same process.
+/// Process with its disk. After its crash it changes no row, also by threads that still run. Clones
+/// are the same process.
 #[derive(Clone)]
 pub struct CrashingKv {
     disk: MemoryDisk,

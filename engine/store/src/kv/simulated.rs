@@ -1,4 +1,5 @@
-//! The disk of the simulation: ordered maps that outlive the process that writes to them, and a nature that says how each flush ends.
+//! The disk of the simulation: ordered maps that outlive the process that writes to them, and a
+//! nature that says how each flush ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,7 +86,7 @@ pub enum FlushEnd {
     FailedAndKept,
     /// The process dies before any of it is durable.
     Lost,
-    /// The process dies when so many of its rows are made. What a backend's checksums are there against.
+    /// Crashes the process after this many rows. Tests the checksums of a backend.
     Torn(usize),
 }
 

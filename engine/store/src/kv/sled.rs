@@ -1,9 +1,11 @@
-//! The sled backend, the second choice: all tables in one tree, told apart by the first byte of the key.
+//! The sled backend, the second choice: all tables in one tree, told apart by the first byte of the
+//! key.
 //!
-//! sled shows a batch before it is flushed. So reads wait while a batch is in flight, and are refused after one that failed:
-//! they see nothing that a power cut could take back. On Linux sled flushes with `sync_file_range`, which leaves the data in
-//! the disk's cache and the file's length unwritten, and it never flushes the files it keeps large nodes in. So this backend
-//! follows every flush with an `fdatasync` of all that sled wrote.
+//! sled shows a batch before it is flushed. So reads wait while a batch is in flight, and are
+//! refused after one that failed: they see nothing that a power cut could take back. On Linux sled
+//! flushes with `sync_file_range`, which leaves the data in the disk's cache and the file's length
+//! unwritten, and it never flushes the files it keeps large nodes in. So this backend follows every
+//! flush with an `fdatasync` of all that sled wrote.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -25,11 +27,13 @@ pub(crate) struct Sled {
     database: Db,
     /// File that sled writes to, opened a second time: a sync flushes all writes to the file.
     file: File,
-    /// Folder of nodes that are too large for sled's file, one file each, and the durable ones of them.
+    /// Folder of nodes that are too large for sled's file, one file each, and the durable ones of
+    /// them.
     blobs: PathBuf,
     durable_blobs: Mutex<BTreeSet<OsString>>,
-    /// Held for reading by every read, and for writing from before a batch is applied until it is durable: a read shows neither
-    /// half of one nor one that may be lost. The value stays `true` when the batch did not become durable.
+    /// Held for reading by every read, and for writing from before a batch is applied until it is
+    /// durable: a read shows neither half of one nor one that may be lost. The value stays `true`
+    /// when the batch did not become durable.
     applying: RwLock<bool>,
 }
 
@@ -138,14 +142,16 @@ impl Kv for Sled {
             undo,
             readable: false,
         };
-        // Read before, because sled shows a batch that fails to be flushed. Reading takes the lock that the commit takes after it.
+        // Read before, because sled shows a batch that fails to be flushed. Reading takes the lock
+        // that the commit takes after it.
         let undo =
             contained(|| before(self, changes)).map_err(|error| failed(error, Vec::new()))?;
         contained(|| self.commit(changes)).map_err(|error| failed(error, undo))
     }
 }
 
-/// sled's own threads may hold its file for a moment after it was closed. Nobody else can: the store has locked the directory.
+/// sled's own threads may hold its file for a moment after it was closed. Nobody else can: the
+/// store has locked the directory.
 fn wait_for_the_last_handle(path: &Path) -> Result<(), KvError> {
     let file = match File::open(path.join("db")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -163,8 +169,9 @@ fn wait_for_the_last_handle(path: &Path) -> Result<(), KvError> {
     ))
 }
 
-/// sled writes a snapshot under another name first, and when a crash leaves it half written takes it for a damaged one and does
-/// not open. The snapshot before it is still there, and so is the log.
+/// sled writes a snapshot under another name first, and when a crash leaves it half written takes
+/// it for a damaged one and does not open. The snapshot before it is still there, and so is the
+/// log.
 fn remove_unfinished_snapshots(path: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

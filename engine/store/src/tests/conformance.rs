@@ -324,7 +324,7 @@ async fn commits_that_are_sent_in_order_are_made_in_order(home: Home) {
             batch.put(Table::Event, n.to_be_bytes(), "");
         });
         let mut commit = Box::pin(async { store.commit(step).await });
-        // The first poll sends the commit, so many of them share a batch and check each other's rows in it.
+        // The first poll sends the commit, so several share a batch and check each other's rows.
         match commit
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()))
@@ -386,7 +386,7 @@ async fn counts_of_commits_that_share_a_flush_are_added_up_and_of_refused_ones_a
         });
         let store = &store;
         let mut commit = Box::pin(async move { store.commit(step).await });
-        // The first poll sends the commit, so many of them share a flush.
+        // The first poll sends the commit, so several share a flush.
         match commit
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()))

@@ -1,4 +1,5 @@
-//! What the store does when its backend fails: a double over the memory backend fails on command.
+//! Behaviour of the store when its backend fails: a double over the memory backend fails on
+//! command.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
@@ -10,7 +11,7 @@ use crate::kv::memory::Memory;
 use crate::kv::{Row, WriteFailed};
 use crate::*;
 
-/// A disk that outlives the backends that are opened on it, and what it does to them.
+/// A disk that outlives the backends that are opened on it, with its faults.
 #[derive(Clone, Default)]
 struct Disk(Arc<Faults>);
 
@@ -19,7 +20,7 @@ struct Faults {
     rows: Memory,
     /// Writes fail.
     is_full: AtomicBool,
-    /// The rows of a write that fails are found all the same when the backend is opened again.
+    /// The rows of a failed write are present when the backend is opened again.
     log_keeps_what_failed: AtomicBool,
     /// A failed backend answers no reads.
     is_unreadable: AtomicBool,
@@ -28,7 +29,7 @@ struct Faults {
     writes: AtomicU64,
     /// Writes wait.
     is_held: AtomicBool,
-    /// Whatever is asked of a backend, it panics.
+    /// Panics in every call of the backend.
     panics: AtomicBool,
     panics_when_closed: AtomicBool,
     /// Backends that were closed.
@@ -134,7 +135,7 @@ fn full() -> Result<(), CommitError> {
     })
 }
 
-/// The store tries again by itself; a commit tells when it has.
+/// The store retries automatically; a commit succeeds once it has recovered.
 async fn until_it_writes(store: &Store, probe: &str) {
     for _ in 0..600 {
         if store.commit(put(probe, "")).await.is_ok() {

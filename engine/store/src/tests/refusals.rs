@@ -1,4 +1,5 @@
-//! Text of a refused start: what is gone, how to restore, and what an accepted loss means.
+//! Text of a refused start: the missing data, the way to restore it, and the meaning of an accepted
+//! loss.
 
 use std::fs;
 

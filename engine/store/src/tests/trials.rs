@@ -98,8 +98,8 @@ impl Sample {
         }
     }
 
-    /// Opens the files after `harm` to one of them and reads every row. Returns whether anything
-    /// was refused, and what was wrong.
+    /// Opens the files after `harm` to one of them and reads every row. Returns whether a row was
+    /// refused, and the error.
     async fn after(
         &self,
         harm: Harm,
@@ -236,7 +236,7 @@ fn read_files(home: &Path) -> Files {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => folders.push(path),
-                // The index of the log in shared memory: made anew at each opening.
+                // The index of the log in shared memory: rebuilt at each opening.
                 false if path.to_str().unwrap().ends_with("-shm") => {}
                 false => {
                     let bytes = fs::read(&path).unwrap();

@@ -46,7 +46,8 @@ fn reach_v6(address: Ipv6Addr) -> AddressScope {
         return AddressScope::Private(what);
     }
     if is_within_v6(address, "64:ff9b::", 96) {
-        // An IPv6-only machine reaches the IPv4 world through NAT64: as public as the address inside, and never private.
+        // An IPv6-only machine reaches the IPv4 world through NAT64: as public as the address
+        // inside, and never private.
         let [.., high, low] = address.segments();
         let inside = Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
         return match reach_v4(inside) {

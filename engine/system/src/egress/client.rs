@@ -82,7 +82,8 @@ impl Client {
         Self::made(policy, names)
     }
 
-    /// Client that sends nothing, shared by all simulated worlds: creating one takes longer than a history.
+    /// Client that sends nothing, shared by all simulated worlds: creating one takes longer than a
+    /// history.
     #[cfg(feature = "simulation")]
     fn simulated(policy: Policy, names: Names) -> Result<Self, ClientError> {
         static HTTP: std::sync::OnceLock<reqwest::Client> = std::sync::OnceLock::new();
@@ -233,8 +234,8 @@ where
     }
 }
 
-/// The cache of TLS sessions that rustls has anyway. It is asked when a handshake begins, which is when TCP has connected: nothing else
-/// tells of that moment.
+/// The cache of TLS sessions that rustls has anyway. It is read when a handshake begins, which is
+/// when TCP has connected: no other hook marks that moment.
 #[derive(Debug)]
 struct TimedSessions(ClientSessionMemoryCache);
 

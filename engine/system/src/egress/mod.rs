@@ -1,13 +1,14 @@
 //! Requests to addresses that others choose (protection against SSRF). Webhooks are sent through
-//! [`Client`]; gateways have their own client, which applies their manifests and calls [`is_public`]:
-//! there is one list of addresses.
+//! [`Client`]; gateways have their own client, which applies their manifests and calls
+//! [`is_public`]: there is one list of addresses.
 //!
-//! Promises: a name is resolved once, each of its addresses is checked, and the connection uses exactly
-//! these addresses, so DNS rebinding between check and connection has no effect. Redirects are not followed, proxies of the
-//! environment are not used, and a refusal happens before the first packet.
+//! Promises: a name is resolved once, each of its addresses is checked, and the connection uses
+//! exactly these addresses, so DNS rebinding between check and connection has no effect. Redirects
+//! are not followed, proxies of the environment are not used, and a refusal happens before the
+//! first packet.
 //!
 //! ```text
-//! read_url(text)        -> Url            the form: http(s), no user and password, no disguised IPv4 address
+//! read_url(text)        -> Url            the form: http(s), no credentials, no disguised IPv4 address
 //! vet(&Url, &Policy, …) -> [SocketAddr]   the addresses, all of them allowed
 //! Client::request(…)    -> RequestBuilder the same, on a connection pool whose resolver vets
 //! ```
@@ -40,8 +41,8 @@ pub struct Policy {
     /// Development mode: loopback and private networks, and any port. Link-local addresses, cloud
     /// metadata, multicast and reserved ranges stay forbidden.
     pub allow_private: bool,
-    /// Private networks that may be reached without development mode. Link-local addresses, metadata
-    /// services and reserved ranges stay forbidden.
+    /// Private networks that may be reached without development mode. Link-local addresses,
+    /// metadata services and reserved ranges stay forbidden.
     pub private_networks: Vec<IpNet>,
     /// Whether `http://` is refused.
     pub https_only: bool,
@@ -175,13 +176,14 @@ impl Names {
     }
 }
 
-/// Whether this is an address on the public Internet. Everything that is set aside for something else is not.
+/// Whether this is an address on the public Internet. Everything that is set aside for something
+/// else is not.
 pub fn is_public(address: IpAddr) -> bool {
     address::reach(address) == AddressScope::Public
 }
 
-/// Parses a URL. Besides the refusals of [`check_form`], it refuses an unusual form of an IPv4 address
-/// (`2130706433`, `0177.1`, full-width digits), which only an attacker writes.
+/// Parses a URL. Besides the refusals of [`check_form`], it refuses an unusual form of an IPv4
+/// address (`2130706433`, `0177.1`, full-width digits), which only an attacker writes.
 pub fn read_url(text: &str) -> Result<Url, Forbidden> {
     if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Err(Forbidden::NotAUrl);

@@ -53,7 +53,7 @@ impl PublicKey {
     }
 }
 
-/// The content of the first element, which has to have this tag, and what follows it.
+/// Content of the first element, which has to have this tag, and the bytes after it.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = der.split_first()?;
     let (&short, rest) = rest.split_first()?;
@@ -82,7 +82,7 @@ struct Kept {
     keys: Vec<Listed>,
 }
 
-/// Where keys come from.
+/// Source of keys.
 pub struct PublicKeys<'a, 'c>(&'a Api<'c>);
 
 impl<'a, 'c> PublicKeys<'a, 'c> {
@@ -90,7 +90,8 @@ impl<'a, 'c> PublicKeys<'a, 'c> {
         Self(api)
     }
 
-    /// The key of this id. One that is not known may be new: the list is fetched again, though not for every forger.
+    /// The key of this id. An unknown id may be new: the list is fetched again, though not for
+    /// every forger.
     pub async fn find(&self, id: &str) -> Result<PublicKey, Untrusted> {
         let now = self.0.cx.now().unix_seconds();
         let kept = self.0.cx.cached(CACHE_KEY).await;
@@ -129,7 +130,7 @@ const NO_SUCH_KEY: Untrusted = Untrusted("pawaPay has no key of that name");
 const CACHE_KEY: &str = "public keys";
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const FETCH: Duration = Duration::from_secs(10);
-/// However many callbacks name keys that do not exist, pawaPay is asked once in this time.
+/// Interval of fetches, however many callbacks name keys that do not exist.
 const FETCHED_AGAIN_S: i64 = 60;
 
 const SEQUENCE: u8 = 0x30;

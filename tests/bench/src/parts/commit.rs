@@ -1,4 +1,5 @@
-//! A durable commit of the default store, beside the least that any store has to do: append the same bytes to a file, and `fdatasync`.
+//! A durable commit of the default store, beside the least that any store has to do: append the
+//! same bytes to a file, and `fdatasync`.
 
 use std::fs::File;
 use std::io::Write as _;

@@ -1,5 +1,5 @@
-//! Histories of one attempt's calls of its gateway: what the journal proves after every crash, and
-//! what "not found" proves. The rules are the host's own ([`switchyard_core::journal`]).
+//! Histories of one attempt's calls of its gateway: the journal's proof after every crash, and the
+//! meaning of "not found". The rules are the host's own ([`switchyard_core::journal`]).
 
 mod steps;
 mod world;

@@ -30,7 +30,8 @@ fn at(millis: u64) -> Timestamp {
     START.plus(Duration::from_millis(millis))
 }
 
-/// Sends traffic at 20 a second as routing does: to the connection while it is closed, past it while it is open, but for probes.
+/// Sends traffic at 20 a second as routing does: to the connection while it is closed, past it
+/// while it is open, but for probes.
 struct Road {
     health: Health,
     now: u64,
@@ -102,7 +103,7 @@ fn a_dead_provider_with_little_traffic_is_found_by_its_faults_in_a_row() {
         health.note(&key(), verdict(false), now, now),
         Some(Turn::Opened)
     );
-    // Traffic too thin for one in twenty: a probe every ten minutes all the same.
+    // Too little traffic for one in twenty: a probe every ten minutes.
     assert!(!health.grant(&key(), at(14 * 60_000 - 1)));
     assert!(health.grant(&key(), at(14 * 60_000)));
     assert!(!health.grant(&key(), at(15 * 60_000)));

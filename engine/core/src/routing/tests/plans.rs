@@ -1,4 +1,4 @@
-//! What a plan promises, whatever the rules say.
+//! Properties of every plan, with any rules.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a rule matches, and which rules are refused.
+//! Matching of rules, and rules that are refused.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The provider uses one id for two attempts. A callback by that id proves nothing about either: each is
-//! queried by our reference, and a case says so once.
+//! The provider uses one id for two attempts. A callback by that id proves nothing about either:
+//! each is queried by our reference, and a case says so once.
 
 use super::cases::{self, Evidence};
 use super::hint;

@@ -1,5 +1,5 @@
-//! A gateway came back about an open attempt: the attempt moves on. Reports about ended attempts are
-//! decided in [`super::late`].
+//! A gateway came back about an open attempt: the attempt moves on. Reports about ended attempts
+//! are decided in [`super::late`].
 
 use super::cases::{self, Evidence};
 use super::end::{next_or_end, unreachable};
@@ -274,7 +274,7 @@ fn still_pending(
     }]
 }
 
-/// Why the outcome of an attempt is not known.
+/// Reason for which the outcome of an attempt is unknown.
 pub(super) struct Doubt {
     pub why: String,
     pub gateway_state: Option<serde_json::Value>,
@@ -327,16 +327,16 @@ pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Ve
     }]
 }
 
-/// Nothing has left, or the provider's final answer is that it does not know the reference: the next
-/// candidate may try, inside the same transaction.
+/// No request has left, or the final status from the provider is that it does not know the
+/// reference: the next candidate may try, inside the same transaction.
 pub(super) fn not_sent(
     tx: &Transaction,
     attempt: &Attempt,
     why: String,
     context: &Context,
 ) -> Vec<Event> {
-    // A provider that took it and later does not know it contradicts itself. That proves nothing: it
-    // is queried again.
+    // A provider that took it and later does not know it contradicts itself. That proves nothing:
+    // it is queried again.
     if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
         return Vec::new();
     }
@@ -384,8 +384,8 @@ fn age(attempt: &Attempt, context: &Context) -> std::time::Duration {
     context.now.since(attempt.started_at)
 }
 
-/// Whether the provider has reported that some money moved. Then only a person, or the right amount,
-/// ends the attempt.
+/// Whether the provider has reported that some money moved. Then only a person, or the right
+/// amount, ends the attempt.
 pub(super) fn money_was_reported(tx: &Transaction, attempt: &Attempt) -> bool {
     let holds = |case: &&Case| case.reason.holds() && case.reason.reports_money();
     let mut cases = tx.cases.iter().filter(holds);

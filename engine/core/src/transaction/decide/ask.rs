@@ -1,4 +1,5 @@
-//! Somebody wants to know now. The schedule stays as it was.
+//! Queries outside of the schedule, for a verify request or an operator. The schedule stays as it
+//! was.
 
 use std::time::Duration;
 
@@ -9,16 +10,18 @@ use crate::transaction::model::Transaction;
 use crate::transaction::schedule;
 use crate::transaction::state::State;
 
-/// Asks unless the provider was asked, or answered the submission, less than ten seconds ago (decisions 3).
+/// Asks unless the provider was asked, or answered the submission, less than ten seconds ago
+/// (decisions 3).
 pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
     if_older(tx, VERIFY_QUERY_AGE, context)
 }
 
-/// An operator asks: at once, but a button that is pressed all the time does not become the provider's trouble.
+/// An operator asks: at once, but a button that is pressed all the time does not become the
+/// provider's trouble.
 pub(super) fn now(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Refusal> {
     match tx.state {
         State::AwaitingProvider | State::InDoubt => Ok(if_older(tx, CHECK_QUERY_AGE, context)),
-        // It is being asked at this very moment.
+        // A query is in flight already.
         State::AwaitingGateway => Ok(Vec::new()),
         State::OnHold => Ok(held(tx, CHECK_QUERY_AGE, false, context)),
         State::AwaitingCustomer | State::AwaitingDispatch => Err(Refusal::NothingOpen),

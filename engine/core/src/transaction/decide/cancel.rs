@@ -1,6 +1,6 @@
-//! The payer or an operator does not want the payment any more, or the payer wants to pay another way.
-//! With no attempt open that is possible at once. Money that may be moving cannot be called back: an
-//! open attempt is cancelled at its provider, or its own end is awaited.
+//! The payer or an operator does not want the payment any more, or the payer wants to pay another
+//! way. With no attempt open that is possible at once. Money that may be moving cannot be called
+//! back: an open attempt is cancelled at its provider, or its own end is awaited.
 
 use super::answer::money_was_reported;
 use super::ask;
@@ -81,8 +81,8 @@ pub(super) fn give_up(tx: &Transaction, context: &Context) -> Result<Vec<Event>,
     }
 }
 
-/// Cancels the open attempt at its provider, or waits for its own end. Until the provider says that it
-/// moved no money, the payment is as pending as before.
+/// Cancels the open attempt at its provider, or waits for its own end. Until the provider says that
+/// it moved no money, the payment is as pending as before.
 fn call_off(
     tx: &Transaction,
     by: CancelledBy,
@@ -138,7 +138,8 @@ pub(super) fn again(tx: &Transaction, attempt: &Attempt, context: &Context) -> O
 }
 
 /// Calls `open` off, for which money must not be taken any more because it was reported for another
-/// attempt. `None`: its gateway cannot cancel, its submission is still away, or it was asked already.
+/// attempt. `None`: its gateway cannot cancel, its submission is still away, or it was asked
+/// already.
 pub(super) fn superseded(open: &Attempt, context: &Context) -> Option<Event> {
     let at_provider = matches!(open.state, AttemptState::Pending | AttemptState::InDoubt);
     call_off_superseded(open, at_provider, context)

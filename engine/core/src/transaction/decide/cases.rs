@@ -10,7 +10,7 @@ use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 
-/// What is wrong about an attempt, and what was reported of the money.
+/// Contradiction about an attempt, and the money that was reported with it.
 pub(super) struct Evidence {
     pub reason: CaseReason,
     pub detail: String,
@@ -104,7 +104,8 @@ impl Evidence {
 }
 
 /// Opens a case about `attempt`, unless the same evidence has one already: a report without an
-/// amount repeats those that have one. A case that is open takes another amount of the same money in.
+/// amount repeats those that have one. A case that is open takes another amount of the same money
+/// in.
 pub(super) fn open(
     tx: &Transaction,
     attempt: &Attempt,

@@ -1,7 +1,8 @@
 //! The payer types a code that the provider sent, and the provider says what it thinks of it.
 //!
-//! A code belongs to an attempt that the provider has already, so none of this starts or ends an attempt by itself: passing the same
-//! code on twice cannot take the money twice, and a code that got lost may be typed again.
+//! A code belongs to an attempt that the provider has already, so no command here starts or ends an
+//! attempt: sending the same code twice cannot take the money twice, and a code that got lost may
+//! be typed again.
 
 use super::answer::{self, Answer};
 use super::ask;
@@ -55,7 +56,7 @@ pub(super) fn answer(
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
     let attempt = tx.attempt(id).ok_or(Refusal::UnknownAttempt(id))?;
-    // It came too late: the payer was told that the code may be lost, or the attempt has ended meanwhile.
+    // Too late: the payer has already read that the code may be lost, or the attempt has ended.
     if tx.state.is_final() || attempt.code_away_since.is_none() {
         let answer = answer_to(id, as_of_query(outcome), gateway_state);
         return answer::decide(tx, answer, context);
@@ -79,7 +80,8 @@ pub(super) fn answer(
     Ok(std::iter::once(answered).chain(events).collect())
 }
 
-/// Nobody knows whether the code arrived: the provider is asked, and meanwhile the payer may type it again.
+/// Response for a code of which it is unknown whether it arrived: the provider is queried, and
+/// until then the payer may enter the code again.
 pub(super) fn lost(tx: &Transaction, id: AttemptId, why: String, context: &Context) -> Vec<Event> {
     let answered = Event::CodeAnswered {
         attempt: id,

@@ -1,4 +1,5 @@
-//! A payout's turn has come: start its first attempt. Without any candidate it waits a while, and then fails: nothing was sent.
+//! A payout's turn has come: start its first attempt. Without any candidate it waits a while, and
+//! then fails: nothing was sent.
 
 use super::{Try, restored, start};
 use crate::transaction::attempt::Price;

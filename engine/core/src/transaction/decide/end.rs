@@ -1,4 +1,5 @@
-//! An attempt ended without money: the next candidate, another choice, or the end of the transaction.
+//! An attempt ended without money: the next candidate, another choice, or the end of the
+//! transaction.
 
 use super::onward;
 use super::recover::RESUMES;
@@ -14,7 +15,7 @@ use crate::transaction::model::{Case, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::Failure;
 
-/// What a merchant is told, whatever the reason.
+/// Message for merchants, whatever the reason.
 pub(super) const UNSENT: &str = "The payment provider could not be reached; nothing was sent.";
 
 pub(super) fn unreachable(retryable: bool) -> Decline {
@@ -28,8 +29,9 @@ pub(super) fn unreachable(retryable: bool) -> Decline {
     }
 }
 
-/// What follows an attempt that surely moved no money: the settlement of money that was reported for
-/// another attempt and not taken back, else the next candidate, else another choice, else the end.
+/// Next step after an attempt that surely moved no money: the settlement of money that was reported
+/// for another attempt and not taken back, else the next candidate, else another choice, else the
+/// end.
 pub(super) fn next_or_end(
     tx: &Transaction,
     attempt: &Attempt,
@@ -80,7 +82,7 @@ pub(super) fn next_or_end(
         .collect()
 }
 
-/// What becomes of a held transaction whose attempt `ended` moved no money: money for an earlier
+/// Next step of a held transaction whose attempt `ended` moved no money: money for an earlier
 /// attempt settles it if it is enough, otherwise a person does. `None`: no money holds it.
 pub(super) fn settle_held(
     tx: &Transaction,
@@ -124,7 +126,7 @@ pub(super) fn settle_held(
     held
 }
 
-/// Nothing more can be tried automatically: another choice, else the end.
+/// End of the automatic tries: another choice of the payer, else the end.
 fn end_of_round(
     tx: &Transaction,
     attempt: &Attempt,
@@ -176,10 +178,10 @@ pub(super) fn may_start(tx: &Transaction, context: &Context) -> bool {
         .is_none_or(|payment| context.now < payment.expires_at)
 }
 
-/// Whether the payer chooses again. A submission that reached no provider is no attempt of theirs: the
-/// payment is as payable as before, by another method or by the same one a little later, until its
-/// time is up, which cancels it as any other unpaid payment. `costs`: the attempt counts as one of the
-/// payer's.
+/// Whether the payer chooses again. A submission that reached no provider is no attempt of theirs:
+/// the payment is as payable as before, by another method or by the same one a little later, until
+/// its time is up, which cancels it as any other unpaid payment. `costs`: the attempt counts as one
+/// of the payer's.
 fn may_choose_again(
     tx: &Transaction,
     attempt: &Attempt,

@@ -1,5 +1,5 @@
-//! The provider sent something that proves nothing, such as a callback without a signature: it is asked now. The schedule stays as it
-//! was.
+//! The provider sent something that proves nothing, such as a callback without a signature: it is
+//! asked now. The schedule stays as it was.
 
 use crate::limits::CALLBACK_HINT_AGE;
 use crate::transaction::command::Context;

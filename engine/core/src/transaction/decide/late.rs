@@ -1,5 +1,5 @@
-//! A report about an attempt that has ended, or of a transaction that has. A repetition is silent. A
-//! success settles a transaction that still waits and has no other attempt in progress; any other
+//! A report about an attempt that has ended, or of a transaction that has. A repetition is silent.
+//! A success settles a transaction that still waits and has no other attempt in progress; any other
 //! contradiction opens a case.
 
 use super::cases::{self, Evidence};

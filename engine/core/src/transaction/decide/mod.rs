@@ -1,5 +1,5 @@
-//! `decide`: the one place where a transaction's fate is decided. Pure: the same transaction, command and context give the same
-//! events. One file a transition.
+//! `decide`: the one place where a transaction's fate is decided. Pure: the same transaction,
+//! command and context give the same events. One file a transition.
 
 mod ambiguous;
 mod answer;
@@ -32,7 +32,8 @@ use super::event::Event;
 use super::model::Transaction;
 use super::schedule;
 
-/// What `command` makes of `tx`. An empty list: the command was fine and changes nothing (a repeated answer, a wake-up too early).
+/// Events that `command` causes. An empty list: the command is valid and changes nothing (a
+/// repeated response, an early wake-up).
 pub fn decide(
     tx: &Transaction,
     command: Command,
@@ -91,7 +92,7 @@ fn decide_command(
     }
 }
 
-/// What all attempts of one confirmation have in common.
+/// Facts that all attempts of one confirmation share.
 struct Try {
     follows: Option<crate::ids::AttemptId>,
     method: String,
@@ -121,7 +122,8 @@ impl Try {
     }
 }
 
-/// The event that starts an attempt at the first of `candidates`, keeping the others for later; `None` when there is none.
+/// The event that starts an attempt at the first of `candidates`, keeping the others for later;
+/// `None` when there is none.
 fn start(
     what: Try,
     mut candidates: Vec<Candidate>,
@@ -186,7 +188,8 @@ fn new_attempt(what: Try, candidate: Candidate, reference: Uuid, context: &Conte
     }
 }
 
-/// The query that the schedule has for `attempt`, and a case when it was the last before a person has to look.
+/// The query that the schedule has for `attempt`, and a case when it was the last before a person
+/// has to look.
 fn scheduled_query(attempt: &Attempt, context: &Context) -> Event {
     let age = context.now.since(attempt.started_at);
     let wait = schedule::wait_after(attempt.queries.saturating_add(1), age);

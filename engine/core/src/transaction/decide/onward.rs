@@ -1,7 +1,8 @@
-//! Where an attempt's transaction goes after it: to the next connection of its plan, looked at once more.
+//! Failover: choice of the next connection of an attempt's plan, by its current state.
 //!
-//! The plan is as old as the attempt, which may have been asked about for days. Whoever was switched off, drained, put into quarantine or
-//! removed since is stepped over, and a gateway that was upgraded begins on its current version.
+//! The plan is as old as the attempt, which may have been asked about for days. Whoever was
+//! switched off, drained, put into quarantine or removed since is stepped over, and a gateway that
+//! was upgraded begins on its current version.
 
 use super::{Try, start};
 use crate::transaction::attempt::{Attempt, Candidate};
@@ -9,11 +10,14 @@ use crate::transaction::command::Context;
 use crate::transaction::decision::{Decision, Skipped};
 use crate::transaction::event::Event;
 
-/// The event that starts what comes after `attempt`. `Err`: nothing is left; these were, and may begin nothing now.
+/// The event that starts what comes after `attempt`. `Err`: nothing is left; these were, and may
+/// begin nothing now.
 ///
-/// `is_cut_off`: the same connection comes first. It was the engine that stopped, between the journal's entry and the first byte; the
-/// provider can be reached, for it has just said that nothing came. Without the stop this connection would have had its say, which after
-/// another one's decline may be the last. The old reference stays closed: a request that turns up late is news of money after the end.
+/// `is_cut_off`: the same connection comes first. It was the engine that stopped, between the
+/// journal's entry and the first byte; the provider can be reached, for it has just said that
+/// nothing came. Without the stop this connection would have had its say, which after another one's
+/// decline may be the last. The old reference stays closed: a request that turns up late is news of
+/// money after the end.
 pub(super) fn next(
     attempt: &Attempt,
     is_cut_off: bool,
@@ -45,8 +49,8 @@ pub(super) fn next(
     start(what, able, decision, context).ok_or(skipped)
 }
 
-/// Who is left from the first one on that may begin something now, and who was stepped over on the way there. The others behind it are
-/// looked at when their turn comes.
+/// Candidates from the first one that may begin an attempt now, and the candidates that were
+/// skipped before it. The state of later candidates is read when they are reached.
 fn from_first_able(planned: &[&Candidate], context: &Context) -> (Vec<Candidate>, Vec<Skipped>) {
     let mut skipped = Vec::new();
     for (place, candidate) in planned.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! An operator's order. It is written down before what comes of it; an order that changes nothing is not written.
+//! An operator's order. It is stored before its effects; an order that changes nothing is not
+//! stored.
 
 use super::{ask, cancel, resolve};
 use crate::transaction::command::{CancelledBy, Context, Refusal};

@@ -1,4 +1,5 @@
-//! The process died while a gateway's call was away. The journal tells whether something may have left.
+//! Recovery of a gateway's call that was in flight when the engine stopped. The journal proves
+//! whether a request may have left.
 
 use super::answer::{self, Doubt};
 use super::end;
@@ -35,7 +36,7 @@ pub(super) fn decide(
                    earlier attempt.";
         return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
     }
-    // What may begin nothing any more is not begun again, either.
+    // A connection that accepts no new attempts does not get this one again, either.
     if let Err(because) = context.standing(&attempt.candidate) {
         let why = format!("The engine stopped before anything was sent, and now {because}.");
         return Ok(answer::not_sent(tx, attempt, why, context));
@@ -44,8 +45,9 @@ pub(super) fn decide(
         let why = "The engine stopped before anything was sent, and starts no attempt now.";
         return Ok(answer::not_sent(tx, attempt, why.to_owned(), context));
     }
-    // That the engine stopped is no fault of the gateway and no try: the provider never heard of the reference, so it stays. Not for
-    // ever, in case that it is the gateway which stops the engine; and not for a payer who has long gone.
+    // The engine's stop is no fault of the gateway and no try: the provider never received the
+    // reference, so it stays. The number of repetitions is limited, in case that this attempt makes
+    // the engine stop. A payment whose payer has long gone is not repeated.
     if attempt.resumed < RESUMES && end::may_start(tx, context) {
         return Ok(vec![Event::SubmissionResumed {
             attempt: attempt.id,
@@ -55,5 +57,6 @@ pub(super) fn decide(
     Ok(answer::not_sent(tx, attempt, why, context))
 }
 
-/// How often the engine's own stops make one confirmation, or one dispatch, begin again at the same connection.
+/// How often the engine's own stops make one confirmation, or one dispatch, begin again at the same
+/// connection.
 pub(super) const RESUMES: u32 = 3;

@@ -1,8 +1,9 @@
-//! A person has looked into the provider's records, and says what came of an attempt whose result is
-//! not known, or of money that holds the transaction.
+//! Manual resolution: a person has read the provider's records and enters the result of an attempt
+//! in doubt, or of money that holds the transaction.
 //!
-//! Nothing is submitted anew because of it: whoever wants the money to move once more initializes a new
-//! transaction. A later report that contradicts a person's word opens a case, as with any other end.
+//! Nothing is submitted again because of it: to move the money once more, initialize a new
+//! transaction. A later report that contradicts the person's entry opens a case, as with any other
+//! end.
 
 use super::answer::{self, money_was_reported};
 use super::end::{self, next_or_end};
@@ -156,8 +157,9 @@ pub(super) fn close_case(
     Ok(vec![Event::CaseClosed { case: id, closed }])
 }
 
-/// The attempt that is at a provider now, with no call in flight that could end it in this very moment;
-/// of a transaction on hold, the attempt whose money holds it, or another one that the operator names.
+/// The attempt that is at a provider now, with no call in flight that could end it in this very
+/// moment; of a transaction on hold, the attempt whose money holds it, or another one that the
+/// operator names.
 pub(super) fn attempt_to_settle<'t>(
     tx: &'t Transaction,
     resolution: &Resolution,

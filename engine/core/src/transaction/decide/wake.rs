@@ -1,4 +1,4 @@
-//! Time has passed: let an unpaid payment go, or ask the provider as the schedule says.
+//! Wake-ups: an unpaid payment expires, or the provider is queried as the schedule says.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use crate::transaction::model::{CaseReason, Transaction};
 use crate::transaction::schedule;
 use crate::transaction::state::State;
 
-/// A wake-up that comes too early, or to a transaction that does not wait for time, changes nothing.
+/// A wake-up that comes too early, or to a transaction that does not wait for time, changes
+/// nothing.
 pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
     // Before its time: the payer may have paid after the backup.
     if tx.state == State::AwaitingCustomer
@@ -27,7 +28,8 @@ pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
         }],
         State::AwaitingProvider | State::InDoubt => ask_as_scheduled(tx, context),
         State::OnHold => ask::held(tx, Duration::ZERO, true, context),
-        // Both wait for the engine itself, which dispatches or recovers them by a command of their own.
+        // Both wait for the engine itself, which dispatches or recovers them by a command of their
+        // own.
         State::AwaitingDispatch | State::AwaitingGateway => Vec::new(),
         State::Succeeded | State::Failed(_) | State::Cancelled => Vec::new(),
     }

@@ -1,5 +1,6 @@
-//! The engine kept a submission back, because its gateway is not to be called now. Nothing was sent and nobody failed: the next
-//! candidate tries, and without one the transaction waits as it did before the attempt.
+//! Submissions that the engine held back, because their gateway must not be called now. Nothing was
+//! sent and no provider failed: the next candidate is tried, and without one the transaction waits
+//! as it did before the attempt.
 
 use super::answer;
 use crate::ids::AttemptId;

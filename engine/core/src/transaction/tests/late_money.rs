@@ -1,4 +1,5 @@
-//! Money that is reported for an attempt that had ended, and money that contradicts what is recorded.
+//! Money that is reported for an attempt that had ended, and money that contradicts what is
+//! recorded.
 
 use super::fixtures::*;
 use crate::ids::AttemptId;
@@ -136,7 +137,7 @@ fn the_attempt_in_progress_is_called_off_when_money_is_reported_for_another() {
         Err(Refusal::Held)
     );
 
-    // One whose submission is still in flight is called off once the provider has it.
+    // An attempt whose submission is still in flight is cancelled once the provider has it.
     let (mut world, _) = payment_paid_by_its_first_attempt(can_cancel(1));
     let calls = |world: &World| {
         let is_call = |action: &&Action| matches!(action, Action::CallOff { .. });

@@ -1,4 +1,5 @@
-//! Every command in every state. One line a cell: state, command, what comes of it (`=` nothing changes, `!` refused).
+//! Every command in every state. One line a cell: state, command, result (`=` nothing changes, `!`
+//! refused).
 
 use super::fixtures::*;
 use crate::ids::{AttemptId, CaseId};

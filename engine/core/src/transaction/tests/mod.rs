@@ -1,4 +1,5 @@
-//! The core's tests: a table of every command in every state, histories in the words of the domain, and properties over random ones.
+//! The core's tests: a table of every command in every state, histories in the words of the domain,
+//! and properties over random ones.
 
 mod bounds;
 mod calling_off;

@@ -1,9 +1,9 @@
-//! What a person does by hand: asking, settling, closing cases, calling off.
+//! Orders of an operator: query, settle, close cases, cancel.
 
 use super::fixtures::*;
 use crate::transaction::*;
 
-/// A payout that nobody knows the end of, three days old, with its case.
+/// A payout with an unknown outcome, three days old, with its case.
 fn with_a_case() -> World {
     let mut world = World::payout();
     world.apply(Command::Dispatch(route(2))).unwrap();

@@ -152,7 +152,7 @@ proptest! {
             let successes = world.tx.attempts.iter().filter(|attempt| attempt.state == AttemptState::Succeeded).count();
             prop_assert!(successes <= 1);
             prop_assert_eq!(successes == 1, world.tx.status() == Status::Success);
-            // P4: what may have been sent and has no answer is not called failed.
+            // P4: an attempt that may have been sent and has no response is not called failed.
             let in_doubt = world.tx.attempts.iter().any(|attempt| attempt.state.is_open());
             prop_assert!(!(in_doubt && world.tx.state.is_final()));
             // A case about what is still open stays open.

@@ -1,4 +1,4 @@
-//! What becomes of attempts that surely reached nobody.
+//! Attempts that surely reached no provider.
 
 use super::fixtures::*;
 use crate::ids::ConnectionId;
@@ -12,7 +12,8 @@ fn interrupted(world: &World) -> Command {
     }
 }
 
-/// The engine stopped while the submission was away, and the provider says for good that it never came.
+/// The engine stopped while the submission was away, and the provider says for good that it never
+/// came.
 fn interrupt_and_find_nothing(world: &mut World) {
     world
         .apply(Command::Recover {
@@ -186,7 +187,8 @@ fn a_decline_counts_although_the_next_gateway_was_not_reached() {
 
 #[test]
 fn what_the_engine_cut_off_and_the_provider_never_got_begins_again_at_the_same_connection() {
-    // The first connection declined: without the interruption the second one would have had the last word.
+    // The first connection declined: without the interruption the second one would have had the
+    // last word.
     for (mut world, begin) in [
         (World::payment(), confirm(2)),
         (World::payout(), Command::Dispatch(route(2))),
@@ -294,7 +296,8 @@ fn a_payment_that_reached_nobody_is_let_go_when_its_time_is_up() {
 
 #[test]
 fn nobody_is_prompted_after_their_time_to_pay() {
-    // Days later the provider says that it never knew the reference; or the engine was down for hours before it sent.
+    // Days later the provider says that it never knew the reference; or the engine was down for
+    // hours before it sent.
     type Said = Box<dyn Fn(&World) -> Command>;
     let news = |outcome: Outcome| -> Said {
         Box::new(move |world| Command::Answer {
@@ -337,7 +340,7 @@ fn a_payment_has_a_most_attempts() {
     assert_eq!(world.tx.attempts.len(), crate::limits::ATTEMPTS_PER_PAYMENT);
 }
 
-/// From now on nothing may begin at the connection of `route` with this number.
+/// Closes the connection of `route` with this number to new attempts.
 fn shut(world: &mut World, number: u128) {
     world.onward.push(Onward {
         connection: candidate(number).connection,

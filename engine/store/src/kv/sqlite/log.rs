@@ -1,8 +1,8 @@
 //! The write-ahead log: moved into the database in the background, then restarted.
 //!
 //! A passive checkpoint moves the pages while commits go on, so it never reaches the end of a log
-//! under load. After it the writer moves the rest between two commits and restarts the log. The file
-//! keeps its length, so a flush of it changes no metadata.
+//! under load. After it the writer moves the rest between two commits and restarts the log. The
+//! file keeps its length, so a flush of it changes no metadata.
 
 use std::path::Path;
 use std::sync::Arc;

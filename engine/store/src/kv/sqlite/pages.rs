@@ -178,9 +178,9 @@ impl Methods {
     }
 }
 
-/// Whether the header of a database says that its pages have checksums. A new database has no header
-/// yet. The file is read through SQLite: any other descriptor of it would, when it is closed, take
-/// the locks of this process away.
+/// Whether the header of a database says that its pages have checksums. A new database has no
+/// header yet. The file is read through SQLite: any other descriptor of it would, when it is
+/// closed, take the locks of this process away.
 fn has_checksums(file: *mut ffi::sqlite3_file, methods: &ffi::sqlite3_io_methods) -> bool {
     let Some(read) = methods.xRead else {
         return false;

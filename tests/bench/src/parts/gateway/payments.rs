@@ -1,4 +1,5 @@
-//! Whole payments through a gateway: from `initialize` until it has succeeded, at the engine, without HTTP; every commit durable.
+//! Whole payments through a gateway: from `initialize` until it has succeeded, at the engine,
+//! without HTTP; every commit durable.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The limit: the same bytes to the same receivers with nothing but reqwest. No store, no signature, no order, and nobody dead.
+//! The limit: the same bytes to the same receivers with reqwest alone. No store, no signature, no
+//! order, and no dead receiver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

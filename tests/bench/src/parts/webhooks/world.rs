@@ -36,11 +36,11 @@ pub struct World {
     next: usize,
 }
 
-/// What was put into the outbox.
+/// Events that were put into the outbox.
 #[derive(Default)]
 pub struct Put {
     pub queued: Vec<webhook::Queued>,
-    /// Those that go to good receivers.
+    /// Events of good receivers.
     pub events: Vec<EventId>,
     pub good: usize,
     /// How many go to dead ones.
