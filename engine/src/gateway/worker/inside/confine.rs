@@ -17,9 +17,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 
+use landlock::{
+    ABI, Access as _, AccessFs, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetStatus,
+};
 use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
@@ -68,7 +71,7 @@ pub(super) fn apart(library: &File) -> Vec<String> {
         ),
         (
             "landlock: a lock on files while they load",
-            open_libraries_only(library),
+            open_libraries_only(library).map_err(io::Error::other),
         ),
         (
             "write_limit: a limit on what they write",
@@ -171,61 +174,35 @@ fn address_space(account: File) -> io::Result<u64> {
 /// Applies Landlock to this thread and those that it will start. The loader opens a library with
 /// the same system calls that an initialiser would need to open the master key, so a seccomp filter
 /// cannot distinguish the two.
-fn open_libraries_only(library: &File) -> io::Result<()> {
-    let handled = EVERY_ACCESS;
-    // SAFETY: the attribute is a live `u64`, which is the whole structure in its first version, and
-    // its size is passed.
-    let rules = made(unsafe {
-        let size = size_of_val(&handled);
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            &raw const handled,
-            size,
-            0,
-        )
-    })?;
-    let rules = i32::try_from(rules).map_err(io::Error::other)?;
-    // SAFETY: the call has just created this descriptor, and no other code owns it.
-    let rules = unsafe { OwnedFd::from_raw_fd(rules) };
-    permit(&rules, library, READ_FILE)?;
+fn open_libraries_only(library: &File) -> Result<(), Wrong> {
+    let mut rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(ABI::V1))?
+        .create()?
+        .add_rule(PathBeneath::new(library, AccessFs::ReadFile))?;
     for folder in LIBRARIES {
         // Not every system has all of them.
-        if let Ok(folder) = at(folder) {
-            permit(&rules, &folder, READ_FILE | READ_FOLDER)?;
+        if let Ok(folder) = PathFd::new(folder) {
+            let read = AccessFs::ReadFile | AccessFs::ReadDir;
+            rules = rules.add_rule(PathBeneath::new(folder, read))?;
         }
     }
-    if let Ok(cache) = at("/etc/ld.so.cache") {
-        permit(&rules, &cache, READ_FILE)?;
+    if let Ok(cache) = PathFd::new("/etc/ld.so.cache") {
+        rules = rules.add_rule(PathBeneath::new(cache, AccessFs::ReadFile))?;
     }
-    // SAFETY: numbers only.
-    made(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) })?;
-    Ok(())
+    let status = rules.restrict_self()?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        _ => Err(missing_landlock(status.landlock).into()),
+    }
 }
 
-/// Opens a file or a folder by `O_PATH`, which does not require read permission.
-fn at(path: &str) -> io::Result<File> {
-    File::options()
-        .read(true)
-        .custom_flags(libc::O_PATH)
-        .open(path)
-}
-
-fn permit(rules: &OwnedFd, what: &File, access: u64) -> io::Result<()> {
-    #[repr(C, packed)]
-    struct PathBeneathAttr {
-        access: u64,
-        parent: i32,
+/// Reason for which Landlock restricts less than the rules say.
+fn missing_landlock(status: LandlockStatus) -> &'static str {
+    match status {
+        LandlockStatus::NotImplemented => "this kernel has no Landlock, or a container forbids it",
+        LandlockStatus::NotEnabled => "this kernel was started without Landlock",
+        LandlockStatus::Available { .. } => "this kernel enforces a part of the rules only",
     }
-    let beneath = PathBeneathAttr {
-        access,
-        parent: what.as_raw_fd(),
-    };
-    // SAFETY: the structure is live, and has the layout of the kernel's.
-    made(unsafe {
-        let (rules, beneath) = (rules.as_raw_fd(), &raw const beneath);
-        libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, beneath, 0)
-    })?;
-    Ok(())
 }
 
 fn made(said: libc::c_long) -> io::Result<libc::c_long> {
@@ -289,13 +266,6 @@ fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, Wron
     Ok(SeccompRule::new(vec![condition])?)
 }
 
-/// Landlock's access rights in version 1: execute, write, read, list, remove and create, of all
-/// kinds.
-const EVERY_ACCESS: u64 = (1 << 13) - 1;
-const READ_FILE: u64 = 1 << 2;
-const READ_FOLDER: u64 = 1 << 3;
-/// Rule type: a file, or a folder with its content.
-const PATH_BENEATH: i32 = 1;
 /// Library folders of a system. They contain no secrets.
 const LIBRARIES: &[&str] = &[
     "/lib",
