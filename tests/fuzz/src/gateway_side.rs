@@ -5,7 +5,6 @@
 //!
 //! Without the secret nobody is trusted, nothing panics or hangs, and a provider that only fails neither declined nor paid.
 
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gateway_crypto_evm::CryptoEvm;
