@@ -77,11 +77,7 @@ pub fn signature(secret: &str, body: &[u8]) -> String {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key of any length will do");
     mac.update(body);
-    mac.finalize()
-        .into_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    base16ct::lower::encode_string(&mac.finalize().into_bytes())
 }
 
 /// The endpoint. It keeps its port while it is down.

@@ -247,12 +247,7 @@ async fn payout_with_a_case(server: &Server, connection: &str) -> anyhow::Result
     let body = news.to_string();
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes())?;
     mac.update(body.as_bytes());
-    let signature: String = mac
-        .finalize()
-        .into_bytes()
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let signature = base16ct::lower::encode_string(&mac.finalize().into_bytes());
     let url = format!("{}/callbacks/{connection}", server.dev().base_url);
     let client = reqwest::Client::builder().no_proxy().build()?;
     let request = client.post(url).header("x-demo-signature", signature);

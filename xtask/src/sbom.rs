@@ -117,10 +117,7 @@ fn vendored_component(
 ) -> anyhow::Result<Value> {
     let bytes =
         std::fs::read(run::root().join(path)).with_context(|| format!("{path} is missing"))?;
-    let checksum: String = Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let checksum = base16ct::lower::encode_string(&Sha256::digest(bytes));
     let url = format!("pkg:npm/{name}@{version}");
     Ok(json!({
         "type": "library", "bom-ref": url, "name": name, "version": version, "scope": "required", "purl": url,

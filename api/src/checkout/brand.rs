@@ -1,5 +1,6 @@
 //! The merchant's own look: logo, colour and support contact, from the settings of the app.
 
+use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
 use switchyard_core::colour::{Colour, LEAST_CONTRAST};
 use switchyard_engine::access::App;
@@ -17,11 +18,7 @@ pub struct Contact {
 /// Path of the logo, which changes with the picture.
 pub fn logo_path(app: &App) -> Option<String> {
     let data = app.settings.logo.as_deref()?;
-    let mark: String = Sha256::digest(data.as_bytes())
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mark = encode_string(&Sha256::digest(data.as_bytes())[..4]);
     Some(format!("/icons/logos/{}?v={mark}", app.id))
 }
 

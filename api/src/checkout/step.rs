@@ -1,6 +1,7 @@
 //! State of a payment for the pages. It handles double submits, the back button, second tabs and
 //! old links: each request for another page is redirected to the one that fits.
 
+use base16ct::lower::encode_string;
 use sha2::{Digest, Sha256};
 use switchyard_core::transaction::{State, Transaction};
 
@@ -72,9 +73,5 @@ pub fn mark(tx: &Transaction) -> String {
         // A payer action is made of texts and numbers: it always becomes JSON.
         hash.update(serde_json::to_vec(action).unwrap_or_default());
     }
-    hash.finalize()
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    encode_string(&hash.finalize()[..6])
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
 use switchyard_core::directory::country;
 use switchyard_engine::access::SettingsToken;
@@ -170,10 +171,7 @@ fn tokens(settings: &Settings, refusals: &mut Faults) {
 fn weak_tokens() -> impl Iterator<Item = String> {
     WEAK.iter()
         .flat_map(|word| [(*word).to_owned(), format!("{word}\n")])
-        .map(|word| {
-            let hash = Sha256::digest(word.as_bytes());
-            hash.iter().map(|byte| format!("{byte:02x}")).collect()
-        })
+        .map(|word| encode_string(&Sha256::digest(word.as_bytes())))
 }
 
 fn gateways(settings: &Settings, refusals: &mut Faults) {

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use axum::http::HeaderName;
+use switchyard_engine::mail::is_sender;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 use url::Url;
@@ -197,7 +198,7 @@ pub(super) fn webhooks(settings: &Settings, refusals: &mut Faults) {
 
 pub(super) fn mail(settings: &Settings, refusals: &mut Faults) {
     if let Some(from) = &settings.mail.from
-        && (from.matches('@').count() != 1 || from.chars().any(char::is_control))
+        && !is_sender(from)
     {
         refusals.push(
             "mail.from",

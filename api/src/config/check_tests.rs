@@ -185,6 +185,8 @@ const UNSAFE: &[(&str, &str)] = &[
         "mail.smtp_url",
     ),
     ("[mail]\nfrom = 'nobody'", "mail.from"),
+    ("[mail]\nfrom = 'a..b@pay.example.com'", "mail.from"),
+    ("[mail]\nfrom = 'Ada <ada@pay.example.com'", "mail.from"),
     (
         "[exchange]\nurl = 'http://rates.example/latest'",
         "exchange.url",

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
+use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
 use switchyard_engine::access::Picture;
 
@@ -68,9 +69,7 @@ impl MethodIcon {
             "it has {} bytes, and at most {ICON_BYTES} are allowed",
             bytes.len()
         );
-        let mark = Sha256::digest(&bytes);
-        let mark = mark.iter().take(4).map(|byte| format!("{byte:02x}"));
-        let mark = mark.collect();
+        let mark = encode_string(&Sha256::digest(&bytes)[..4]);
         let is_svg = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains("<svg"));
         let (media_type, bytes) = match Picture::from_bytes(bytes.clone()) {
             Some(picture) => (picture.media_type, picture.bytes),

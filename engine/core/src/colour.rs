@@ -23,11 +23,12 @@ impl Colour {
 
     /// Reads `#rrggbb`.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix('#').filter(|digits| {
-            digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-        })?;
-        let channel = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
-        Some(Self::new(channel(0)?, channel(2)?, channel(4)?))
+        let digits = text.strip_prefix('#')?;
+        let mut channels = [0; 3];
+        match base16ct::mixed::decode(digits, &mut channels).ok()? {
+            &[red, green, blue] => Some(Self::new(red, green, blue)),
+            _ => None,
+        }
     }
 
     /// Contrast ratio with another colour, 1 to 21.

@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use base16ct::lower::encode_string;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
@@ -160,9 +161,9 @@ impl Drive<'_> {
             .name_call(u32::from_be_bytes([call[0], call[1], call[2], call[3]]));
         self.write(&Begin {
             op: self.operation,
-            call: Cow::Owned(format!("c_{}", hex(call))),
+            call: Cow::Owned(format!("c_{}", encode_string(call))),
             now: Cow::Owned(self.now.to_string()),
-            seed: Cow::Owned(hex(seed)),
+            seed: Cow::Owned(encode_string(seed)),
             environment: wire_environment(self.environment),
             config: Cow::Borrowed(self.config),
             state: Cow::Borrowed(state),
@@ -290,14 +291,6 @@ pub(super) fn wire_environment(environment: Environment) -> WireEnvironment {
         Environment::Sandbox => WireEnvironment::Sandbox,
         Environment::Live => WireEnvironment::Live,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
 }
 
 /// Maximum number of log lines of one step.

@@ -11,6 +11,7 @@ use std::io::{self, Read, Write as _};
 use std::thread;
 use std::time::Duration;
 
+use base16ct::lower::encode_string;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -66,7 +67,7 @@ fn read_and(
     let mut piece = vec![0; GATEWAY_FILE_PIECE_BYTES];
     loop {
         let read = match from.read(&mut piece) {
-            Ok(0) => return Ok(hex(&hasher.finalize())),
+            Ok(0) => return Ok(encode_string(&hasher.finalize())),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -95,16 +96,7 @@ fn write_and(
 
 /// Returns the SHA-256 of bytes in memory, in lower-case hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut hex = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(hex, "{byte:02x}"); // writing to a string does not fail
-    }
-    hex
+    encode_string(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

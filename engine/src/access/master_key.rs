@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
 
 use super::token::hex_32;
@@ -88,13 +89,7 @@ impl MasterKey {
                 .create_new(true)
                 .mode(0o600)
                 .open(path)?;
-            let text = Secret::new(
-                key.0
-                    .expose()
-                    .iter()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect::<String>(),
-            );
+            let text = Secret::new(encode_string(key.0.expose()));
             file.write_all(text.expose().as_bytes())?;
             file.write_all(b"\n")?;
             file.sync_all()?;
@@ -119,10 +114,7 @@ impl MasterKey {
         let mut hash = Sha256::new();
         hash.update(b"switchyard master key id");
         hash.update(self.0.expose());
-        hash.finalize()[..4]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        encode_string(&hash.finalize()[..4])
     }
 
     pub(super) fn expose(&self) -> &[u8; 32] {

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use base16ct::HexDisplay;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
@@ -49,7 +50,7 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "{:x}", HexDisplay(&self.0))
     }
 }
 
@@ -159,15 +160,8 @@ pub(super) fn push_random(text: &mut String, count: usize, ids: &Ids) {
 /// 32 bytes from 64 hexadecimal characters.
 pub(super) fn hex_32(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
-    if text.len() != 64 {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let high = char::from(pair[0]).to_digit(16)?;
-        let low = char::from(pair[1]).to_digit(16)?;
-        *byte = u8::try_from(high * 16 + low).ok()?;
-    }
-    Some(bytes)
+    let decoded = base16ct::mixed::decode(text, &mut bytes).ok()?;
+    (decoded.len() == 32).then_some(bytes)
 }
 
 fn checksum(covered: &str) -> [u8; CHECKSUM_CHARACTERS] {

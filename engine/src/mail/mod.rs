@@ -62,6 +62,11 @@ pub struct MailSettings {
     pub folder: Option<PathBuf>,
 }
 
+/// Whether mails can be sent from `text`: an address, alone or between angle brackets after a name.
+pub fn is_sender(text: &str) -> bool {
+    !text.chars().any(char::is_control) && render::sender(text).is_ok()
+}
+
 /// Error in the mail settings.
 #[derive(Debug, thiserror::Error)]
 pub enum MailError {

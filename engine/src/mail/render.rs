@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use askama::Template;
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
@@ -24,6 +25,8 @@ pub enum RenderError {
         #[source]
         source: lettre::address::AddressError,
     },
+    #[error("failed to render the text of the mail")]
+    Template(#[source] askama::Error),
     #[error("the mail cannot be put together")]
     Build(#[source] lettre::error::Error),
 }
@@ -57,17 +60,17 @@ pub fn render(letter: &QueuedMail, from: &Installation) -> Result<Message, Rende
     {
         message = message.reply_to(reply_to);
     }
+    let content = Content::new(letter, from);
+    let plain = content.plain().render().map_err(RenderError::Template)?;
+    let page = content.page().render().map_err(RenderError::Template)?;
     message
         // Suppresses out-of-office replies and other automatic responses.
         .raw_header(header("Auto-Submitted", "auto-generated"))
-        .multipart(MultiPart::alternative_plain_html(
-            plain(letter, from),
-            html(letter, from),
-        ))
+        .multipart(MultiPart::alternative_plain_html(plain, page))
         .map_err(RenderError::Build)
 }
 
-pub fn subject(letter: &QueuedMail) -> String {
+fn subject(letter: &QueuedMail) -> String {
     let mut subject = letter.say(&letter.sentences().0);
     if letter.to == Recipient::Preview {
         subject = format!("{} {subject}", letter.say("preview-mark"));
@@ -78,84 +81,80 @@ pub fn subject(letter: &QueuedMail) -> String {
     one_line(&subject)
 }
 
-pub fn plain(letter: &QueuedMail, from: &Installation) -> String {
-    let mut text = String::new();
-    if letter.environment == Environment::Sandbox {
-        text.push_str(&format!("{}\n\n", letter.note()));
-    }
-    text.push_str(&letter.text());
-    text.push_str("\n\n");
-    let colon = match letter.language {
-        Language::En => ":",
-        Language::Fr => "\u{a0}:",
-    };
-    for (label, value) in letter.rows() {
-        let value = one_line(&value);
-        text.push_str(&format!("{label}{colon} {value}\n"));
-    }
-    if let Some(address) = letter.receipt(&from.public_url) {
-        text.push_str(&format!(
-            "\n{}{colon} {address}\n",
-            letter.say("receipt-link")
-        ));
-    }
-    let (note, sender) = letter.footer(&from.service);
-    text.push_str(&format!("\n{note}\n\n-- \n{sender}\n"));
-    text
+/// Content that both forms of a mail show.
+struct Content<'a> {
+    letter: &'a QueuedMail,
+    /// Note of a sandbox mail.
+    sandbox: Option<String>,
+    rows: Vec<(String, String)>,
+    /// URL of the receipt page.
+    receipt: Option<String>,
+    note: String,
+    sender: String,
 }
 
-pub fn html(letter: &QueuedMail, from: &Installation) -> String {
-    let (kind, heading) = match (letter.news, letter.status) {
-        (Some(news), _) => ("over", news.heading()),
-        _ if letter.case.is_some() => ("over", "heading-case"),
-        (None, Status::Success) => ("good", "heading-success"),
-        (None, Status::Failed) => ("bad", "heading-failed"),
-        (None, Status::Cancelled | Status::Initiated | Status::Pending) => {
-            ("over", "heading-cancelled")
+#[derive(Template)]
+#[template(path = "mail/plain.txt")]
+struct Plain<'a> {
+    content: &'a Content<'a>,
+    colon: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "mail/page.html")]
+struct Page<'a> {
+    content: &'a Content<'a>,
+    subject: String,
+    /// CSS class of the heading.
+    kind: &'static str,
+    /// Message name of the heading.
+    heading: &'static str,
+}
+
+impl<'a> Content<'a> {
+    fn new(letter: &'a QueuedMail, from: &Installation) -> Self {
+        let (note, sender) = letter.footer(&from.service);
+        Self {
+            letter,
+            sandbox: match letter.environment {
+                Environment::Sandbox => Some(letter.note()),
+                Environment::Live => None,
+            },
+            rows: letter.rows(),
+            receipt: letter.receipt(&from.public_url),
+            note,
+            sender,
         }
-    };
-    let rows: String = letter
-        .rows()
-        .iter()
-        .map(|(label, value)| {
-            format!(
-                include_str!("parts/row.html"),
-                label = escape(label),
-                value = escape(value)
-            )
-        })
-        .collect();
-    let sandbox = match letter.environment {
-        Environment::Sandbox => format!(
-            include_str!("parts/sandbox.html"),
-            note = escape(&letter.note())
-        ),
-        Environment::Live => String::new(),
-    };
-    let receipt = letter.receipt(&from.public_url).map(|address| {
-        format!(
-            include_str!("parts/receipt.html"),
-            address = escape(&address),
-            label = escape(&letter.say("receipt-link"))
-        )
-    });
-    let (note, sender) = letter.footer(&from.service);
-    format!(
-        include_str!("parts/page.html"),
-        language = letter.language.code(),
-        title = escape(&subject(letter)),
-        sandbox = sandbox,
-        kind = kind,
-        colour = heading_ground(kind),
-        heading = escape(&letter.say(heading)),
-        amount = escape(letter.headline()),
-        app = escape(&letter.app_name),
-        text = escape(&letter.text()),
-        rows = rows,
-        receipt = receipt.unwrap_or_default(),
-        note = escape(&note),
-        sender = escape(&sender),
-    )
+    }
+
+    fn plain(&self) -> Plain<'_> {
+        Plain {
+            content: self,
+            colon: match self.letter.language {
+                Language::En => ":",
+                Language::Fr => "\u{a0}:",
+            },
+        }
+    }
+
+    fn page(&self) -> Page<'_> {
+        let letter = self.letter;
+        let (kind, heading) = match (letter.news, letter.status) {
+            (Some(news), _) => ("over", news.heading()),
+            _ if letter.case.is_some() => ("over", "heading-case"),
+            (None, Status::Success) => ("good", "heading-success"),
+            (None, Status::Failed) => ("bad", "heading-failed"),
+            (None, Status::Cancelled | Status::Initiated | Status::Pending) => {
+                ("over", "heading-cancelled")
+            }
+        };
+        Page {
+            content: self,
+            subject: subject(letter),
+            kind,
+            heading,
+        }
+    }
 }
 
 /// The colour under a heading, whose text is white.
@@ -413,19 +412,4 @@ fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
-}
-
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

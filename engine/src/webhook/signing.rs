@@ -21,14 +21,7 @@ pub const SERVICE_HEADER: &str = "x-service-signature";
 
 /// Value of `X-Service-Signature`.
 pub fn service_signature(secret: &str, body: &[u8]) -> String {
-    let mac = hmac(secret.as_bytes(), &[body]);
-    let mut hex = String::with_capacity(mac.len() * 2);
-    for byte in mac {
-        for half in [byte >> 4, byte & 15] {
-            hex.push(char::from(b"0123456789abcdef"[usize::from(half)]));
-        }
-    }
-    hex
+    base16ct::lower::encode_string(&hmac(secret.as_bytes(), &[body]))
 }
 
 /// Value of `webhook-signature`. `at` is the time in `webhook-timestamp`, in whole seconds.

@@ -417,8 +417,7 @@ pub(super) fn rows_of(checked: &CheckReport) -> BTreeMap<String, u64> {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
 /// The parts of a backup.

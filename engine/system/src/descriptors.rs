@@ -2,27 +2,21 @@
 
 use std::io;
 
-/// Raises this process's limit on open files to the most that the system allows it, and says what
-/// it is now. Webhooks alone may keep some 2,300 sockets open, and a usual limit to begin with is
-/// 1,024 for all.
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Raises this process's limit on open files to the most that the system allows it, and returns it.
+/// Webhooks alone may keep some 2,300 sockets open, and the usual limit at a start is 1,024 for all.
 ///
 /// # Errors
-/// When the system does not tell or does not change the limit.
+/// When the system does not change the limit.
 pub fn raise_limit() -> io::Result<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let limit = Rlimit {
+        current: maximum,
+        maximum,
     };
-    // SAFETY: the pointer is to a live `rlimit` of ours, which the call fills and does not keep.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: the pointer is to a live `rlimit` of ours, which the call reads and does not keep.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(limit.rlim_cur)
+    setrlimit(Resource::Nofile, limit)?;
+    Ok(maximum.unwrap_or(u64::MAX))
 }
 
 /// Returns how many files and sockets this process has open.

@@ -1,7 +1,5 @@
 //! Memory and disk space of this process, for those who watch it.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::{fs, io};
 
@@ -23,14 +21,7 @@ pub fn resident_bytes() -> io::Result<u64> {
 /// # Errors
 /// When the system does not tell, as for a path that does not exist.
 pub fn free_disk_bytes(path: &Path) -> io::Result<u64> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: all bytes zero is a valid `statvfs`, which has only numbers.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live values of ours; the call reads the text up to its zero
-    // byte, fills the `statvfs` and keeps neither.
-    if unsafe { libc::statvfs(path.as_ptr(), &raw mut found) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let found = rustix::fs::statvfs(path)?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 

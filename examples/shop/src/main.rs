@@ -203,15 +203,8 @@ async fn settle(shop: &Shop, id: &str) -> Result<Settled, Trouble> {
 fn is_signed(secret: &[u8], given: &str, body: &[u8]) -> bool {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("a key of any length will do");
     mac.update(body);
-    let digits: Option<Vec<u8>> = (given.len() == 64 && given.is_ascii())
-        .then(|| {
-            (0..64)
-                .step_by(2)
-                .map(|at| u8::from_str_radix(&given[at..at + 2], 16).ok())
-                .collect()
-        })
-        .flatten();
-    !secret.is_empty() && digits.is_some_and(|digits| mac.verify_slice(&digits).is_ok())
+    let signature = base16ct::mixed::decode_vec(given);
+    !secret.is_empty() && signature.is_ok_and(|signature| mac.verify_slice(&signature).is_ok())
 }
 
 /// Whether the text has the form of a payment id. Ids become part of URLs.

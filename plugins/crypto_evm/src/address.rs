@@ -24,14 +24,10 @@ impl Address {
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let digits = text
             .strip_prefix("0x")
-            .filter(|digits| digits.len() == 40 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
-            .ok_or("an address is 0x and 40 hexadecimal digits")?;
-        let mut bytes = [0_u8; 20];
-        for (at, digit) in digits.chars().enumerate() {
-            // A hexadecimal digit, as was just seen: below 16.
-            let value = digit.to_digit(16).unwrap_or(0) as u8;
-            bytes[at / 2] = bytes[at / 2] << 4 | value;
-        }
+            .filter(|digits| digits.len() == 40)
+            .ok_or(NO_ADDRESS)?;
+        let mut bytes = [0; 20];
+        base16ct::mixed::decode(digits, &mut bytes).map_err(|_| NO_ADDRESS)?;
         let address = Self(bytes);
         let mixed = digits.bytes().any(|b| b.is_ascii_lowercase())
             && digits.bytes().any(|b| b.is_ascii_uppercase());
@@ -47,7 +43,7 @@ impl Address {
     }
 
     fn digits(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        base16ct::lower::encode_string(&self.0)
     }
 }
 
@@ -68,6 +64,8 @@ impl fmt::Display for Address {
         Ok(())
     }
 }
+
+const NO_ADDRESS: &str = "an address is 0x and 40 hexadecimal digits";
 
 #[cfg(test)]
 mod tests {

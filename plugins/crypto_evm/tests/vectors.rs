@@ -37,7 +37,8 @@ fn both_xpubs_of_a_wallet_share_one_series_of_numbers() {
         receiving.unwrap().fingerprint()
     };
     assert_eq!(series("account_xpub"), series("external_xpub"));
-    assert_eq!(series("account_xpub").len(), 32);
+    // Stored with the numbers given out: it may never change.
+    assert_eq!(series("account_xpub"), "7294f375054f2e69a9f98ac792aa6c19");
 }
 
 #[test]

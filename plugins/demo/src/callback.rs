@@ -31,7 +31,9 @@ pub fn read(config: &Config, callback: &Callback) -> Result<CallbackResult, Faul
     let is_signed = match &config.callback_secret {
         None => false,
         Some(secret) => {
-            let signature = callback.header("x-demo-signature").and_then(from_hex);
+            let signature = callback
+                .header("x-demo-signature")
+                .and_then(|hex| base16ct::mixed::decode_vec(hex).ok());
             // HMAC takes a key of any length.
             let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
                 return Err(Fault::config("the callback secret cannot be used"));
@@ -85,20 +87,6 @@ fn outcome(news: &News) -> Option<Outcome> {
         Some(id) => outcome.with_provider_id(id),
         None => outcome,
     })
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text
-        .chars()
-        .map(|char| u8::try_from(char.to_digit(16)?).ok())
-        .collect();
-    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
-    Some(
-        digits
-            .chunks_exact(2)
-            .map(|pair| pair[0] << 4 | pair[1])
-            .collect(),
-    )
 }
 
 #[cfg(test)]

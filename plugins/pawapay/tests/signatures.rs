@@ -49,6 +49,45 @@ fn the_known_vector_has_its_signature_base_and_verifies_with_its_signature_in_de
     }
 }
 
+#[test]
+fn a_key_is_read_with_lines_of_any_width_and_refused_unless_it_is_of_a_known_kind() {
+    let (vector, _) = vector();
+    let pem = vector["public_key_pem"].as_str().unwrap();
+    let key = PublicKey::from_pem(pem).unwrap();
+    let lines: Vec<&str> = pem.lines().collect();
+    let (base64, ends) = (
+        lines[1..lines.len() - 1].concat(),
+        [lines[0], lines[lines.len() - 1]],
+    );
+    let wrapped = |width: usize, line_end: &str| {
+        let lines = base64.as_bytes().chunks(width);
+        let lines = lines.map(|line| String::from_utf8(line.to_vec()).unwrap());
+        [
+            vec![ends[0].to_owned()],
+            lines.collect(),
+            vec![ends[1].to_owned()],
+        ]
+        .concat()
+        .join(line_end)
+    };
+    for right in [wrapped(64, "\n"), wrapped(76, "\r\n"), wrapped(1000, "\n")] {
+        assert_eq!(PublicKey::from_pem(&right).as_ref(), Some(&key), "{right}");
+    }
+    let ed25519 = "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=";
+    let of = |base64: &str| format!("{}\n{base64}\n{}", ends[0], ends[1]);
+    for wrong in [
+        String::new(),
+        base64.clone(),
+        of(&base64[4..]),
+        of(&base64[..base64.len() - 4]),
+        of(&format!("{base64}AAAA")),
+        of(ed25519),
+        pem.replace("PUBLIC", "PRIVATE"),
+    ] {
+        assert_eq!(PublicKey::from_pem(&wrong), None, "{wrong}");
+    }
+}
+
 fn news() -> String {
     json!({
         "depositId": ID, "status": "COMPLETED", "amount": "100", "currency": "XOF", "country": "BEN",
@@ -153,7 +192,7 @@ fn a_callback_that_somebody_else_wrote_is_a_hint() {
         body: news().replace("100", "100000"),
         ..good.clone()
     };
-    let digest = gateway_pawapay::signature::content_digest(richer.body.as_bytes());
+    let digest = simulator::content_digest(&richer.body);
     let rehashed = with(&richer, "Content-Digest", |_| digest.clone());
     let rerouted = Letter {
         method: "PUT".into(),

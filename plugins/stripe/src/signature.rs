@@ -33,7 +33,7 @@ pub fn prove(header: &str, body: &[u8], secret: &str, now: i64) -> Proof {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let is_ours = parts()
         .filter(|(name, _)| *name == "v1")
-        .filter_map(|(_, hex)| from_hex(hex))
+        .filter_map(|(_, hex)| base16ct::mixed::decode_vec(hex).ok())
         .any(|signature| hmac::verify(&key, &message, &signature).is_ok());
     if !is_ours {
         return Proof::Forged;
@@ -42,17 +42,6 @@ pub fn prove(header: &str, body: &[u8], secret: &str, now: i64) -> Proof {
         Some(age) if age.abs() <= TOLERANCE_S => Proof::Fresh,
         _ => Proof::Stale,
     }
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    text.as_bytes()
-        .chunks_exact(2)
-        .map(|pair| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok())
-        .collect()
 }
 
 /// Tolerance of Stripe's own libraries.

@@ -17,11 +17,7 @@ const SESSION: &str = "cs_test_1";
 fn hex(secret: &str, at: i64, body: &str) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     let signed = hmac::sign(&key, format!("{at}.{body}").as_bytes());
-    signed
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    base16ct::lower::encode_string(signed.as_ref())
 }
 
 #[test]

@@ -7,8 +7,6 @@
 //! Without the secret no callback is trusted, no code panics or hangs, and a provider that only
 //! fails neither declined nor paid.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use gateway_crypto_evm::CryptoEvm;
@@ -315,12 +313,7 @@ fn mac(secret: &str, body: &[u8]) -> Vec<u8> {
 }
 
 fn hex(secret: &str, body: &[u8]) -> String {
-    mac(secret, body)
-        .iter()
-        .fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}"); // writing to a string does not fail
-            hex
-        })
+    base16ct::lower::encode_string(&mac(secret, body))
 }
 
 const GAP: &[u8] = b"\n---\n";

@@ -360,12 +360,7 @@ async fn initialize(bench: &Bench) -> TransactionId {
 /// As the test gateway's provider signs.
 fn signature(body: &[u8]) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, CALLBACK_SECRET.as_bytes());
-    let bytes = hmac::sign(&key, body);
-    bytes
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    base16ct::lower::encode_string(hmac::sign(&key, body).as_ref())
 }
 
 async fn names(bench: &Bench) -> BTreeMap<&'static str, String> {

@@ -33,11 +33,7 @@ pub async fn gateways(clock: &Clock) -> Gateways {
     let shelf = StaticGateways::of([(manifest, &PLUGIN)]);
     gateways.put_up(&shelf.expect("the manifest is in order"));
     let sha256 = digest(&SHA256, manifest);
-    let sha256: String = sha256
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let sha256 = base16ct::lower::encode_string(sha256.as_ref());
     let by = By::new("fuzz");
     let installed = gateways.install_shelved("switchyard_demo", &sha256, &by);
     installed.await.expect("it lies on the shelf");

@@ -223,8 +223,7 @@ impl Gateway for Programmable {
 fn signed(key: Option<String>, body: &[u8]) -> Option<String> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key?.as_bytes()).ok()?;
     mac.update(body);
-    let bytes = mac.finalize().into_bytes();
-    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(base16ct::lower::encode_string(&mac.finalize().into_bytes()))
 }
 
 gateway!(Programmable);

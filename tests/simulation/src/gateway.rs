@@ -233,8 +233,7 @@ pub fn signature(secret: &str, body: &[u8]) -> String {
     let mut hash = Sha256::new();
     hash.update(secret.as_bytes());
     hash.update(body);
-    let digest = hash.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&hash.finalize())
 }
 
 /// Manifest of a version of the first or second gateway: `gateway.json` beside this crate's

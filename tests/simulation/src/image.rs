@@ -105,8 +105,7 @@ pub fn shelved(clock: &Clock, ids: &Ids) -> Gateways {
 
 /// Hash that identifies a version.
 pub fn hash(name: &str, version: usize) -> String {
-    let digest = Sha256::digest(manifest(name, version));
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&Sha256::digest(manifest(name, version)))
 }
 
 /// Sets the rate from USD to XOF.

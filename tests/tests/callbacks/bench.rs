@@ -240,6 +240,5 @@ pub fn news(reference: &str, status: &str) -> Value {
 pub fn sign(key: &str, body: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("any key will do");
     mac.update(body.as_bytes());
-    let bytes = mac.finalize().into_bytes();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    base16ct::lower::encode_string(&mac.finalize().into_bytes())
 }

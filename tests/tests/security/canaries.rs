@@ -245,10 +245,7 @@ async fn with_a_talking_gateway(world: &mut World) -> anyhow::Result<()> {
     let path = "/operator/v1/gateways?why=canaries&consent=";
     let hash = {
         use sha2::Digest as _;
-        let hash = sha2::Sha256::digest(&file);
-        hash.iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
+        base16ct::lower::encode_string(&sha2::Sha256::digest(&file))
     };
     let taken = operator.upload(&format!("{path}{hash}"), file).await?;
     ensure!(taken.status < 300, "{}", taken.body);
@@ -453,7 +450,7 @@ fn forms(secret: &str) -> BTreeSet<Vec<u8>> {
         secret.to_owned(),
         json[1..json.len() - 1].to_owned(),
         url.query().unwrap_or_default()[1..].to_owned(),
-        secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+        base16ct::lower::encode_string(secret.as_bytes()),
     ];
     for before in 0..3 {
         let bytes = [&b"::"[..before], secret.as_bytes()].concat();

@@ -4,6 +4,8 @@
 //! A method has the colour of its brand; any other label always has the same colour. An icon has no
 //! script, no style and no link, and its label is escaped, so that it can be served as it is.
 
+use askama::filters::{Escaper as _, Html};
+
 use super::brand::Tile;
 use super::method::{Category, Method};
 use crate::language::Language;
@@ -113,16 +115,9 @@ fn is_upper(word: &str) -> bool {
 
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            letter if letter.is_control() => {} // XML has no place for them
-            letter => safe.push(letter),
-        }
+    // XML has no place for control characters.
+    for letter in text.chars().filter(|letter| !letter.is_control()) {
+        let _ = Html.write_escaped_char(&mut safe, letter); // writing to a string does not fail
     }
     safe
 }

@@ -3,13 +3,7 @@
 use crate::mail::render::heading_ground;
 use switchyard_core::colour::{Colour, LEAST_CONTRAST};
 
-const PAGE: &str = include_str!("../parts/page.html");
-const PARTS: [&str; 4] = [
-    PAGE,
-    include_str!("../parts/receipt.html"),
-    include_str!("../parts/row.html"),
-    include_str!("../parts/sandbox.html"),
-];
+const PAGE: &str = include_str!("../../../templates/mail/page.html");
 
 /// Classes of texts, and the class of the ground that each stands on.
 const TEXTS: [(&str, &str); 5] = [
@@ -32,7 +26,7 @@ fn declared(declarations: &str, property: &str) -> Option<Colour> {
 
 /// Colours of the elements of a class, by their `style`.
 fn light(class: &str, property: &str) -> Vec<Colour> {
-    let elements = PARTS.iter().flat_map(|part| part.split('<'));
+    let elements = PAGE.split('<');
     let attribute = |element: &str, name: &str| {
         let (_, rest) = element.split_once(&format!("{name}=\""))?;
         Some(rest.split_once('"')?.0.to_owned())
@@ -49,8 +43,8 @@ fn light(class: &str, property: &str) -> Vec<Colour> {
 /// Colours of a class in the dark rules.
 fn dark(class: &str, property: &str) -> Vec<Colour> {
     let rules = PAGE.lines().filter_map(|line| {
-        let (selector, rest) = line.split_once(" {{ ")?;
-        let declarations = rest.strip_suffix(" }}")?;
+        let (selector, rest) = line.split_once(" { ")?;
+        let declarations = rest.strip_suffix(" }")?;
         (selector == format!(".{class}")).then(|| declared(declarations, property))?
     });
     rules.collect()

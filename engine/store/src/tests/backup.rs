@@ -63,8 +63,7 @@ impl Installation {
 
     /// Puts a gateway into the folder of the engine's copies. Returns its SHA-256.
     fn add_gateway(&self, bytes: &[u8]) -> String {
-        let hash = Sha256::digest(bytes);
-        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = base16ct::lower::encode_string(&Sha256::digest(bytes));
         fs::create_dir_all(self.at("gateways")).unwrap();
         fs::write(self.at(&format!("gateways/{hash}.so")), bytes).unwrap();
         hash

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
+use spki::der::Decode as _;
+use spki::der::pem::{Decoder, PemLabel as _};
+use spki::{ObjectIdentifier, SubjectPublicKeyInfoRef};
 
 use super::Untrusted;
 use crate::api::{Api, read};
@@ -24,49 +25,28 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// From `-----BEGIN PUBLIC KEY-----`.
+    /// Reads a key between `-----BEGIN PUBLIC KEY-----` and its end, with lines of any one width.
     pub fn from_pem(pem: &str) -> Option<Self> {
-        let (_, rest) = pem.split_once("-----BEGIN PUBLIC KEY-----")?;
-        let (text, _) = rest.split_once("-----END PUBLIC KEY-----")?;
-        let text: String = text.split_ascii_whitespace().collect();
-        Self::from_der(&BASE64.decode(text).ok()?)
+        let mut decoder = Decoder::new_detect_wrap(pem.as_bytes()).ok()?;
+        SubjectPublicKeyInfoRef::validate_pem_label(decoder.type_label()).ok()?;
+        let mut der = Vec::new();
+        decoder.decode_to_end(&mut der).ok()?;
+        Self::from_info(&SubjectPublicKeyInfoRef::from_der(&der).ok()?)
     }
 
-    /// SubjectPublicKeyInfo: `SEQUENCE { SEQUENCE { OID, parameters }, BIT STRING }`.
-    fn from_der(der: &[u8]) -> Option<Self> {
-        let (info, _) = element(der, SEQUENCE)?;
-        let (algorithm, key) = element(info, SEQUENCE)?;
-        let (oid, parameters) = element(algorithm, OID)?;
-        let kind = match oid {
+    fn from_info(info: &SubjectPublicKeyInfoRef<'_>) -> Option<Self> {
+        let kind = match info.algorithm.oid {
             RSA => KeyType::Rsa,
-            EC => match element(parameters, OID)?.0 {
+            EC => match info.algorithm.parameters_oid().ok()? {
                 P256 => KeyType::P256,
                 P384 => KeyType::P384,
                 _ => return None,
             },
             _ => return None,
         };
-        let (bits, _) = element(key, BIT_STRING)?;
-        // The first byte counts unused bits, of which a key has none.
-        let bytes = bits.strip_prefix(&[0])?.to_vec();
+        let bytes = info.subject_public_key.as_bytes()?.to_vec();
         Some(Self { kind, bytes })
     }
-}
-
-/// Content of the first element, which has to have this tag, and the bytes after it.
-fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (&first, rest) = der.split_first()?;
-    let (&short, rest) = rest.split_first()?;
-    let (length, rest) = match short {
-        0..=0x7f => (usize::from(short), rest),
-        0x81 => (usize::from(*rest.first()?), rest.get(1..)?),
-        0x82 => {
-            let (high, low) = (*rest.first()?, *rest.get(1)?);
-            (usize::from(u16::from_be_bytes([high, low])), rest.get(2..)?)
-        }
-        _ => return None,
-    };
-    (first == tag && rest.len() >= length).then(|| rest.split_at(length))
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -133,11 +113,7 @@ const FETCH: Duration = Duration::from_secs(10);
 /// Interval of fetches, however many callbacks name keys that do not exist.
 const FETCHED_AGAIN_S: i64 = 60;
 
-const SEQUENCE: u8 = 0x30;
-const OID: u8 = 0x06;
-const BIT_STRING: u8 = 0x03;
-/// 1.2.840.113549.1.1.1, 1.2.840.10045.2.1, 1.2.840.10045.3.1.7 and 1.3.132.0.34.
-const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
-const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-const P384: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+const P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");

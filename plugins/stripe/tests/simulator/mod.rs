@@ -220,11 +220,7 @@ impl State {
         for secret in &self.secrets {
             let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
             let signature = hmac::sign(&key, format!("{at}.{body}").as_bytes());
-            let hex: String = signature
-                .as_ref()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect();
+            let hex = base16ct::lower::encode_string(signature.as_ref());
             header += &format!(",v1={hex}");
         }
         Letter {

@@ -17,9 +17,17 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::fd::AsFd as _;
 
+use landlock::{
+    ABI, Access as _, AccessFs, LandlockStatus, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetStatus,
+};
+use rustix::process::{
+    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
+};
+use rustix::stdio::{dup2_stdin, dup2_stdout};
+use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
 use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
@@ -34,13 +42,9 @@ pub(super) fn pipes() -> io::Result<(File, File)> {
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let nothing = File::open("/dev/null")?;
-    // SAFETY: both descriptors are open, and the previous 0 is kept under another number.
-    let has_nothing_to_read = unsafe { libc::dup2(nothing.as_raw_fd(), 0) } >= 0;
-    // SAFETY: as above, for 1.
-    let prints_with_errors = unsafe { libc::dup2(2, 1) } >= 0;
-    (has_nothing_to_read && prints_with_errors)
-        .then_some((input, output))
-        .ok_or_else(io::Error::last_os_error)
+    dup2_stdin(nothing)?;
+    dup2_stdout(io::stderr())?;
+    Ok((input, output))
 }
 
 /// Leaves the network and applies the first restrictions. Afterwards only `library` and the
@@ -48,31 +52,31 @@ pub(super) fn pipes() -> io::Result<(File, File)> {
 /// restrictions.
 pub(super) fn apart(library: &File) -> Vec<String> {
     let mut missing = Vec::new();
-    // SAFETY: `unshare` takes no pointers; the process is single-threaded, which a new user
-    // namespace requires.
-    let leave = |what| unsafe { libc::unshare(what) } == 0;
-    if !leave(libc::CLONE_NEWUSER | libc::CLONE_NEWNET) && !leave(libc::CLONE_NEWNET) {
-        let why = io::Error::last_os_error();
+    // SAFETY: the table of descriptors stays shared; the process is single-threaded, which a new
+    // user namespace requires.
+    let leave = |namespaces| unsafe { unshare_unsafe(namespaces) };
+    let left = leave(UnshareFlags::NEWUSER | UnshareFlags::NEWNET);
+    if let Err(why) = left.or_else(|_| leave(UnshareFlags::NEWNET)) {
         missing.push(format!("network: a network namespace of their own ({why})"));
     }
     // After the namespace: a change of credentials resets these.
     let walls = [
         (
             "privileges: a lock on privileges",
-            set(libc::PR_SET_NO_NEW_PRIVS, 1),
+            set_no_new_privs(true).map_err(io::Error::from),
         ),
         ("dumps: a ban on dumps of their memory", dumps::forbid()),
         (
             "parent_death: an end together with the engine's",
-            set(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
+            set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from),
         ),
         (
             "landlock: a lock on files while they load",
-            open_libraries_only(library),
+            open_libraries_only(library).map_err(io::Error::other),
         ),
         (
             "write_limit: a limit on what they write",
-            limit(libc::RLIMIT_FSIZE, 0),
+            limit(Resource::Fsize, 0),
         ),
     ];
     missing.extend(walls.into_iter().filter_map(unbuilt));
@@ -93,7 +97,7 @@ pub(super) fn account() -> io::Result<File> {
 /// Applies the restrictions for loading. All threads are running, and the library is not loaded
 /// yet. Returns the missing restrictions.
 pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Vec<String> {
-    let room = |now: u64| limit(libc::RLIMIT_AS, now.saturating_add(memory_bytes));
+    let room = |now: u64| limit(Resource::As, now.saturating_add(memory_bytes));
     let walls = [
         (
             "memory_limit: a limit on their memory",
@@ -101,7 +105,7 @@ pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Ve
         ),
         (
             "process_limit: a limit on processes",
-            limit(libc::RLIMIT_NPROC, 0),
+            limit(Resource::Nproc, 0),
         ),
     ];
     let mut missing: Vec<_> = walls.into_iter().filter_map(unbuilt).collect();
@@ -117,10 +121,7 @@ pub(super) fn before_loading(memory_bytes: u64, account: io::Result<File>) -> Ve
 /// Applies the restrictions for computing, after the library was loaded. Returns the missing
 /// restrictions.
 pub(super) fn after_loading() -> Vec<String> {
-    let files = (
-        "file_limit: a limit on files",
-        limit(libc::RLIMIT_NOFILE, 0),
-    );
+    let files = ("file_limit: a limit on files", limit(Resource::Nofile, 0));
     let mut missing: Vec<_> = unbuilt(files).into_iter().collect();
     // A failure of the first filter was reported already.
     if let Err(why) = allow_only(COMPUTING.iter().copied(), || Ok(Vec::new())) {
@@ -140,23 +141,15 @@ fn unbuilt((wall, built): (&str, io::Result<()>)) -> Option<String> {
     built.err().map(|why| format!("{wall} ({why})"))
 }
 
-fn set(option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the options that are set here take a number.
-    made(unsafe { libc::prctl(option, value, 0, 0, 0) }.into()).map(drop)
-}
-
 /// Lowers a limit, soft and hard, which is always allowed. A lower existing limit stays.
-fn limit(resource: libc::__rlimit_resource_t, value: u64) -> io::Result<()> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+fn limit(resource: Resource, value: u64) -> io::Result<()> {
+    let existing = getrlimit(resource).maximum;
+    let lowest = Some(existing.map_or(value, |existing| existing.min(value)));
+    let limit = Rlimit {
+        current: lowest,
+        maximum: lowest,
     };
-    // SAFETY: `limit` is valid for the call, which fills it.
-    made(unsafe { libc::getrlimit(resource, &raw mut limit) }.into())?;
-    limit.rlim_max = limit.rlim_max.min(value);
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: `limit` is valid for the call, which reads it.
-    made(unsafe { libc::setrlimit(resource, &raw const limit) }.into()).map(drop)
+    Ok(setrlimit(resource, limit)?)
 }
 
 /// Size of the address space in use, in bytes.
@@ -171,67 +164,34 @@ fn address_space(account: File) -> io::Result<u64> {
 /// Applies Landlock to this thread and those that it will start. The loader opens a library with
 /// the same system calls that an initialiser would need to open the master key, so a seccomp filter
 /// cannot distinguish the two.
-fn open_libraries_only(library: &File) -> io::Result<()> {
-    let handled = EVERY_ACCESS;
-    // SAFETY: the attribute is a live `u64`, which is the whole structure in its first version, and
-    // its size is passed.
-    let rules = made(unsafe {
-        let size = size_of_val(&handled);
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            &raw const handled,
-            size,
-            0,
-        )
-    })?;
-    let rules = i32::try_from(rules).map_err(io::Error::other)?;
-    // SAFETY: the call has just created this descriptor, and no other code owns it.
-    let rules = unsafe { OwnedFd::from_raw_fd(rules) };
-    permit(&rules, library, READ_FILE)?;
+fn open_libraries_only(library: &File) -> Result<(), Wrong> {
+    let mut rules = Ruleset::default()
+        .handle_access(AccessFs::from_all(ABI::V1))?
+        .create()?
+        .add_rule(PathBeneath::new(library, AccessFs::ReadFile))?;
     for folder in LIBRARIES {
         // Not every system has all of them.
-        if let Ok(folder) = at(folder) {
-            permit(&rules, &folder, READ_FILE | READ_FOLDER)?;
+        if let Ok(folder) = PathFd::new(folder) {
+            let read = AccessFs::ReadFile | AccessFs::ReadDir;
+            rules = rules.add_rule(PathBeneath::new(folder, read))?;
         }
     }
-    if let Ok(cache) = at("/etc/ld.so.cache") {
-        permit(&rules, &cache, READ_FILE)?;
+    if let Ok(cache) = PathFd::new("/etc/ld.so.cache") {
+        rules = rules.add_rule(PathBeneath::new(cache, AccessFs::ReadFile))?;
     }
-    // SAFETY: numbers only.
-    made(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) })?;
-    Ok(())
-}
-
-/// Opens a file or a folder by `O_PATH`, which does not require read permission.
-fn at(path: &str) -> io::Result<File> {
-    File::options()
-        .read(true)
-        .custom_flags(libc::O_PATH)
-        .open(path)
-}
-
-fn permit(rules: &OwnedFd, what: &File, access: u64) -> io::Result<()> {
-    #[repr(C, packed)]
-    struct PathBeneathAttr {
-        access: u64,
-        parent: i32,
+    let status = rules.restrict_self()?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        _ => Err(missing_landlock(status.landlock).into()),
     }
-    let beneath = PathBeneathAttr {
-        access,
-        parent: what.as_raw_fd(),
-    };
-    // SAFETY: the structure is live, and has the layout of the kernel's.
-    made(unsafe {
-        let (rules, beneath) = (rules.as_raw_fd(), &raw const beneath);
-        libc::syscall(libc::SYS_landlock_add_rule, rules, PATH_BENEATH, beneath, 0)
-    })?;
-    Ok(())
 }
 
-fn made(said: libc::c_long) -> io::Result<libc::c_long> {
-    match said {
-        0.. => Ok(said),
-        _ => Err(io::Error::last_os_error()),
+/// Reason for which Landlock restricts less than the rules say.
+fn missing_landlock(status: LandlockStatus) -> &'static str {
+    match status {
+        LandlockStatus::NotImplemented => "this kernel has no Landlock, or a container forbids it",
+        LandlockStatus::NotEnabled => "this kernel was started without Landlock",
+        LandlockStatus::Available { .. } => "this kernel enforces a part of the rules only",
     }
 }
 
@@ -289,13 +249,6 @@ fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, Wron
     Ok(SeccompRule::new(vec![condition])?)
 }
 
-/// Landlock's access rights in version 1: execute, write, read, list, remove and create, of all
-/// kinds.
-const EVERY_ACCESS: u64 = (1 << 13) - 1;
-const READ_FILE: u64 = 1 << 2;
-const READ_FOLDER: u64 = 1 << 3;
-/// Rule type: a file, or a folder with its content.
-const PATH_BENEATH: i32 = 1;
 /// Library folders of a system. They contain no secrets.
 const LIBRARIES: &[&str] = &[
     "/lib",
@@ -368,13 +321,9 @@ mod tests {
 
     #[test]
     fn a_wall_that_the_system_refuses_is_told() {
-        // Neither the option nor the resource exists.
-        for refused in [set(-1, 1), limit(99, 0)] {
-            let why = refused.as_ref().map_err(io::Error::raw_os_error).err();
-            assert_eq!(why, Some(Some(libc::EINVAL)));
-            let told = unbuilt(("a wall", refused)).unwrap();
-            assert!(told.starts_with("a wall (Invalid argument"), "{told}");
-        }
+        let refused = io::Error::from_raw_os_error(libc::EINVAL);
+        let told = unbuilt(("a wall", Err(refused))).unwrap();
+        assert!(told.starts_with("a wall (Invalid argument"), "{told}");
         assert_eq!(unbuilt(("a wall", Ok(()))), None);
     }
 }
