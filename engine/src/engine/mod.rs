@@ -23,8 +23,8 @@ mod simulate;
 mod submit_code;
 mod verify;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
@@ -56,8 +56,9 @@ use crate::gateway::Gateways;
 use crate::hold::Hold;
 use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
-pub use crate::processing::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
-use crate::processing::{Registry, Submissions, Watchers, start_scheduler};
+pub use crate::processing::{Announcement, Live, TransactionSnapshot};
+use crate::processing::{Registry, Submissions, Watchers, start_housekeeping, start_timers};
+use crate::queue::Queue;
 use crate::quota::Quotas;
 use crate::runtime::{ActorThreads, Snapshot};
 use crate::store::Store;
@@ -121,12 +122,13 @@ impl Engine {
             health: route::SharedHealth::new(),
             lists,
             feed: broadcast::channel(FEED).0,
-            scheduler: OnceLock::new(),
+            timers: Queue::default(),
             stopping: AtomicBool::new(false),
             #[cfg(test)]
             faults: crate::processing::Faults::default(),
         }));
-        let _ = engine.0.scheduler.set(start_scheduler(&engine));
+        start_timers(&engine);
+        start_housekeeping(&engine);
         callback::start(&engine);
         if engine.hold().state().is_some() {
             engine.runtime().spawn(engine.clone().ask_for_unknown());
@@ -140,6 +142,8 @@ impl Engine {
     /// write at the end, nor when a thread did not end in order.
     pub async fn stop(&self, grace: std::time::Duration) -> bool {
         self.0.stopping.store(true, Ordering::SeqCst);
+        self.timers().stop_now();
+        self.callbacks().stop();
         self.0.fetching.abort();
         let deadline = tokio::time::sleep(grace);
         tokio::pin!(deadline);
@@ -197,11 +201,6 @@ impl Engine {
             .send(Snapshot::default())
             .await
             .ok()
-    }
-
-    /// How the scheduler is.
-    pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
-        self.0.scheduler.get()?.send(Snapshot::default()).await.ok()
     }
 }
 
