@@ -131,12 +131,12 @@ impl WebhookQueue {
         row: &Row,
         now: Timestamp,
     ) -> Result<(Predecessor, Option<Item<Self>>), QueueError> {
+        let (tried, store) = (&self.0.tried, &self.0.store);
+        tried.load(store, webhook, now).await?;
         let Some(key) = row.predecessor_key() else {
             return Ok((Predecessor::Settled, None));
         };
-        let (tried, store) = (&self.0.tried, &self.0.store);
-        if let Some(at) = tried.at(store, webhook, row.transaction, now).await? {
-            let first_attempt_at = at;
+        if let Some(first_attempt_at) = tried.at(webhook, row.transaction, now) {
             return Ok((Predecessor::Tried { first_attempt_at }, None));
         }
         let waiting = store.get(Table::Outbox, &key).await?;

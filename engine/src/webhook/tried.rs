@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use super::log::{self, LogError};
+use super::log::{self, Attempt, LogError};
 use super::payload;
 use super::policy::ORDER_WAIT;
 use crate::clock::Timestamp;
@@ -13,16 +13,11 @@ use crate::ids::{TransactionId, WebhookId};
 use crate::store::Store;
 
 /// Start of the first attempt at each first event of the last [`ORDER_WAIT`] that was not
-/// acknowledged.
+/// acknowledged, for each webhook whose log was loaded.
 #[derive(Default)]
 pub(super) struct TriedEvents(Mutex<BTreeMap<WebhookId, TriedAt>>);
 
-#[derive(Default)]
-struct TriedAt {
-    at: BTreeMap<TransactionId, Timestamp>,
-    /// Whether the events that an earlier process tried are included.
-    is_loaded: bool,
-}
+type TriedAt = BTreeMap<TransactionId, Timestamp>;
 
 impl TriedEvents {
     /// Records an attempt that began at `began`, as in the log. The time at which the row was taken
@@ -30,37 +25,41 @@ impl TriedEvents {
     pub fn add(&self, webhook: WebhookId, transaction: TransactionId, began: Timestamp) {
         let mut tried = self.0.lock();
         let events = tried.entry(webhook).or_default();
-        events.at.retain(|_, at| began.since(*at) < ORDER_WAIT);
-        events.at.insert(transaction, began);
+        events.retain(|_, at| began.since(*at) < ORDER_WAIT);
+        events.insert(transaction, began);
     }
 
-    /// Start of the first attempt at the first event of a transaction.
-    pub async fn at(
+    /// Loads the events that an earlier process tried. Call it before the first attempt of this
+    /// process: an event that failed counts as tried in the log, but is not waited for.
+    pub async fn load(
         &self,
         store: &Store,
         webhook: WebhookId,
+        now: Timestamp,
+    ) -> Result<(), LogError> {
+        if self.0.lock().contains_key(&webhook) {
+            return Ok(());
+        }
+        let since = now.minus(ORDER_WAIT);
+        let attempts = log::attempts_since(store, webhook, since, TRIED_AT_START).await?;
+        let is_tried = |attempt: &Attempt| {
+            attempt.number == 1 && payload::sequence(attempt.name) == 1 && !attempt.acknowledged
+        };
+        let tried = attempts.into_iter().filter(is_tried);
+        let tried = tried.map(|attempt| (attempt.transaction, attempt.at));
+        self.0.lock().insert(webhook, tried.collect());
+        Ok(())
+    }
+
+    /// Start of the first attempt at the first event of a transaction.
+    pub fn at(
+        &self,
+        webhook: WebhookId,
         transaction: TransactionId,
         now: Timestamp,
-    ) -> Result<Option<Timestamp>, LogError> {
-        let is_loaded = self.0.lock().entry(webhook).or_default().is_loaded;
-        if !is_loaded {
-            let since = now.minus(ORDER_WAIT);
-            let attempts = log::attempts_since(store, webhook, since, TRIED_AT_START).await?;
-            let mut tried = self.0.lock();
-            let events = tried.entry(webhook).or_default();
-            events.is_loaded = true;
-            for attempt in attempts {
-                let is_first = attempt.number == 1 && payload::sequence(attempt.name) == 1;
-                if is_first && !attempt.acknowledged {
-                    events.at.insert(attempt.transaction, attempt.at);
-                }
-            }
-        }
-        let tried = self.0.lock();
-        let at = tried
-            .get(&webhook)
-            .and_then(|events| events.at.get(&transaction));
-        Ok(at.copied().filter(|at| now.since(*at) < ORDER_WAIT))
+    ) -> Option<Timestamp> {
+        let at = *self.0.lock().get(&webhook)?.get(&transaction)?;
+        (now.since(at) < ORDER_WAIT).then_some(at)
     }
 }
 
