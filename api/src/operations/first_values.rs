@@ -52,7 +52,14 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
     (
         "switchyard_actor_panics_total",
         "actor",
-        &["transaction", "call", "scheduler", "webhook", "mail"],
+        &[
+            "transaction",
+            "call",
+            "scheduler",
+            "webhook",
+            "mail",
+            "callback",
+        ],
     ),
     (
         "switchyard_cases_opened_total",

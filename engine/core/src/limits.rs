@@ -43,8 +43,8 @@ pub const TRANSACTION_MAILBOX: usize = 32;
 /// Transaction actors in memory, about 1 GiB. Idle ones are removed within a minute. Further
 /// requests get 503, and the engine retries its own wake-ups.
 pub const LIVE_ACTORS: usize = 400_000;
-/// Messages queued for the scheduler. It works by the clock; only operators send it messages.
-pub const SCHEDULER_MAILBOX: usize = 16;
+/// Messages queued for the timer actor: the ends of the wake-ups in flight.
+pub const SCHEDULER_MAILBOX: usize = SCHEDULER_WAKES;
 /// Transactions that the scheduler wakes concurrently. The next timer waits for a free slot.
 pub const SCHEDULER_WAKES: usize = 256;
 /// Requests per 60 s for the checkout pages of one payment while its client address is over its
@@ -307,6 +307,8 @@ pub const CALLBACKS_WAITING_BYTES: u64 = 64 * 1024 * 1024;
 pub const CALLBACK_ROW_BYTES: usize = 1024;
 /// Callbacks of one connection in flight at its gateway. A slow connection delays only its own.
 pub const CALLBACKS_IN_FLIGHT: usize = 8;
+/// Messages queued for the callback actor: wake-ups and results of the callbacks in flight.
+pub const CALLBACK_MAILBOX: usize = 4_096;
 /// Callbacks in memory that wait for the end of our own call about their attempt. Further ones are
 /// read again after the timeout of that call.
 pub const CALLBACKS_AFTER_OUR_CALL: usize = 10_000;

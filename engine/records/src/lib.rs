@@ -24,7 +24,7 @@ pub use list::{ListQuery, Listing, begun_since, list};
 pub use names::new_names;
 pub use names::{Name, attempt_named, attempts_with_id, is_named, provider_ids};
 pub use purge::purge_sandbox;
-pub use timers::{Due, TimerCursor, Timers, due};
+pub use timers::{Due, Timers, read_timer, timers_from};
 pub use transactions::{Step, load, load_again, open_attempts, open_attempts_at, timeline, write};
 
 use switchyard_store::StoreError;

@@ -6,68 +6,23 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::{Direction, Store, StoreError, Table};
 
 /// One timer that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
     pub at: Timestamp,
     pub transaction: TransactionId,
 }
 
-/// Some of the timers that are due.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct DuePage {
-    /// Earliest first.
-    pub timers: Vec<Due>,
-    /// There may be more: the cursor of the next page.
-    pub next: Option<TimerCursor>,
-}
-
-/// Cursor at which a scan of the timers begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimerCursor(Vec<u8>);
-
-impl TimerCursor {
-    /// At the first timer that is due at `at` or later.
-    pub fn at(at: Timestamp) -> Self {
-        Self(keys::moment(at).to_vec())
-    }
-}
-
-/// The timers due from `from` until `until`, which is included. Reads `limit` rows at most. An
-/// unreadable row is logged and skipped: it would hold up every timer behind it.
-///
-/// # Errors
-/// When the store cannot be read.
-pub async fn due(
-    store: &Store,
-    from: &TimerCursor,
-    until: Timestamp,
-    limit: usize,
-) -> Result<DuePage, StoreError> {
-    let end = keys::moment(Timestamp::from_micros(until.as_micros().saturating_add(1)));
-    let rows = store
-        .scan(Table::Timer, &from.0, &end, Direction::Forward, limit)
-        .await?;
-    let is_full = rows.len() == limit;
-    let last = rows.last().filter(|_| is_full);
-    let next = last.map(|(key, _)| TimerCursor([&key[..], &[0]].concat()));
-    let mut timers = Vec::with_capacity(rows.len());
-    for (key, _) in &rows {
-        match read(key) {
-            Some(timer) => timers.push(timer),
-            None => tracing::error!(
-                timer = %format_args!("{key:02x?}"),
-                "A timer cannot be read and is skipped: the store was written by a newer program or is damaged. Restore a backup."
-            ),
-        }
-    }
-    Ok(DuePage { timers, next })
+/// Key range of the timers that are due at `from` or later.
+pub fn timers_from(from: Timestamp) -> (Vec<u8>, Vec<u8>) {
+    (keys::moment(from).to_vec(), vec![u8::MAX; 8])
 }
 
 /// All timers of a store, whenever they are due, read in pages: each open transaction has one.
 pub struct Timers<'a> {
     store: &'a Store,
     page: std::vec::IntoIter<Due>,
-    next: Option<TimerCursor>,
+    /// Key at which the next page starts, if there is one.
+    next: Option<Vec<u8>>,
 }
 
 impl<'a> Timers<'a> {
@@ -75,7 +30,7 @@ impl<'a> Timers<'a> {
         Self {
             store,
             page: Vec::new().into_iter(),
-            next: Some(TimerCursor::at(Timestamp::from_micros(0))),
+            next: Some(timers_from(Timestamp::default()).0),
         }
     }
 
@@ -89,18 +44,35 @@ impl<'a> Timers<'a> {
             let Some(from) = self.next.take() else {
                 return Ok(None);
             };
-            let page = due(self.store, &from, FOREVER, PAGE).await?;
-            (self.page, self.next) = (page.timers.into_iter(), page.next);
+            let end = timers_from(Timestamp::default()).1;
+            let rows = self
+                .store
+                .scan(Table::Timer, &from, &end, Direction::Forward, PAGE)
+                .await?;
+            let last = rows.last().filter(|_| rows.len() == PAGE);
+            self.next = last.map(|(key, _)| [&key[..], &[0]].concat());
+            let timers: Vec<_> = rows.iter().filter_map(|(key, _)| readable(key)).collect();
+            self.page = timers.into_iter();
         }
     }
 }
 
 /// Timers read at once.
 const PAGE: usize = 500;
-/// Behind every timer.
-const FOREVER: Timestamp = Timestamp::from_micros(i64::MAX - 1);
 
-pub(super) fn read(key: &[u8]) -> Option<Due> {
+fn readable(key: &[u8]) -> Option<Due> {
+    let timer = read_timer(key);
+    if timer.is_none() {
+        tracing::error!(
+            timer = %format_args!("{key:02x?}"),
+            "A timer cannot be read and is skipped: the store was written by a newer program or is damaged. Restore a backup."
+        );
+    }
+    timer
+}
+
+/// Timer in a key. `None`: it cannot be read.
+pub fn read_timer(key: &[u8]) -> Option<Due> {
     let (at, transaction) = key.split_at_checked(8)?;
     let micros = u64::from_be_bytes(at.try_into().ok()?);
     Some(Due {
@@ -115,61 +87,32 @@ mod tests {
     use switchyard_core::ids::PaymentId;
     use switchyard_store::Batch;
 
-    const NOW: Timestamp = Timestamp::from_seconds(1_000);
-
-    fn transaction(number: u128) -> TransactionId {
-        TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, number)))
-    }
-
-    async fn store(keys: impl IntoIterator<Item = Vec<u8>>) -> Store {
-        let store = Store::memory();
-        let mut batch = Batch::new();
-        for key in keys {
-            batch.put(Table::Timer, key, []);
-        }
-        store.commit(batch).await.unwrap();
-        store
-    }
-
-    /// All due timers, read in pages of `limit` rows.
-    async fn walked(store: &Store, limit: usize) -> Vec<Due> {
-        let (mut from, mut found) = (TimerCursor::at(Timestamp::from_micros(0)), Vec::new());
-        loop {
-            let page = due(store, &from, NOW, limit).await.unwrap();
-            found.extend(page.timers);
-            match page.next {
-                Some(next) => from = next,
-                None => return found,
-            }
-        }
-    }
-
     #[tokio::test]
-    async fn a_timer_that_cannot_be_read_holds_up_none_behind_it() {
-        let cut = keys::timer(NOW, transaction(1))[..20].to_vec();
-        let mut strange = keys::timer(NOW, transaction(2));
-        strange[8] = b'?';
-        let store = store([cut, strange, keys::timer(NOW, transaction(3))]).await;
-        for limit in 1..4 {
-            let found = walked(&store, limit).await;
-            let at = NOW;
-            let transaction = transaction(3);
-            assert_eq!(found, [Due { at, transaction }], "pages of {limit}");
-        }
-    }
-
-    #[tokio::test]
-    async fn timers_of_one_moment_are_all_found_however_few_a_look_takes() {
-        let all: Vec<_> = (1..=7)
+    async fn all_timers_of_one_moment_are_found_and_one_that_cannot_be_read_holds_up_none() {
+        let transaction =
+            |number| TransactionId::Payment(PaymentId::new(ulid::Ulid::from_parts(1, number)));
+        let at = Timestamp::from_seconds(1_000);
+        let (store, mut batch) = (Store::memory(), Batch::new());
+        let all: Vec<_> = (3..=2 * PAGE as u128 + 2)
             .map(|number| Due {
-                at: NOW,
+                at,
                 transaction: transaction(number),
             })
             .collect();
-        let key = |timer: &Due| keys::timer(timer.at, timer.transaction);
-        let store = store(all.iter().map(key)).await;
-        for limit in 1..9 {
-            assert_eq!(walked(&store, limit).await, all, "pages of {limit}");
+        let cut = keys::timer(at, transaction(1))[..20].to_vec();
+        let mut strange = keys::timer(at, transaction(2));
+        strange[8] = b'?';
+        let keys = all
+            .iter()
+            .map(|timer| keys::timer(timer.at, timer.transaction));
+        for key in keys.chain([cut, strange]) {
+            batch.put(Table::Timer, key, []);
         }
+        store.commit(batch).await.unwrap();
+        let (mut timers, mut found) = (Timers::all(&store), Vec::new());
+        while let Some(timer) = timers.next().await.unwrap() {
+            found.push(timer);
+        }
+        assert_eq!(found, all);
     }
 }

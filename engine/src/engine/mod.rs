@@ -24,8 +24,8 @@ mod simulate;
 mod submit_code;
 mod verify;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
@@ -51,8 +51,9 @@ use crate::callback::{self, CallbackTracker};
 use crate::exchange::Exchange;
 use crate::hold::Hold;
 use crate::mail::{self, Mails};
-pub use crate::processing::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
-use crate::processing::{Registry, Submissions, Watchers, start_scheduler};
+pub use crate::processing::{Announcement, Live, TransactionSnapshot};
+use crate::processing::{Registry, Submissions, Watchers, start_housekeeping, start_timers};
+use crate::queue::Queue;
 use crate::quota::Quotas;
 use crate::runtime::{ActorThreads, Snapshot};
 use crate::webhook::{self, Webhooks};
@@ -125,12 +126,13 @@ impl Engine {
             health: route::SharedHealth::new(),
             lists,
             feed: broadcast::channel(FEED).0,
-            scheduler: OnceLock::new(),
+            timers: Queue::default(),
             stopping: AtomicBool::new(false),
             #[cfg(test)]
             faults: crate::processing::Faults::default(),
         }));
-        let _ = engine.0.scheduler.set(start_scheduler(&engine));
+        start_timers(&engine);
+        start_housekeeping(&engine);
         callback::start(&engine);
         if engine.hold().state().is_some() {
             engine.runtime().spawn(engine.clone().ask_for_unknown());
@@ -144,6 +146,8 @@ impl Engine {
     /// write at the end, nor when a thread did not end in order.
     pub async fn stop(&self, grace: std::time::Duration) -> bool {
         self.0.stopping.store(true, Ordering::SeqCst);
+        self.timers().stop_now();
+        self.callbacks().stop();
         self.0.fetching.abort();
         let deadline = tokio::time::sleep(grace);
         tokio::pin!(deadline);
@@ -201,11 +205,6 @@ impl Engine {
             .send(Snapshot::default())
             .await
             .ok()
-    }
-
-    /// State of the scheduler.
-    pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
-        self.0.scheduler.get()?.send(Snapshot::default()).await.ok()
     }
 }
 

@@ -175,8 +175,8 @@ pub struct SentMail {
 }
 
 /// Adds a mail about the end of `tx` to the batch, if the app wants it and there is an address.
-/// Returns whether it did. The app's settings apply at this time: a later change affects no queued
-/// mail. With the mail to the merchant about a case of money, the customer gets one about the same
+/// Returns the number of mails. The app's settings apply at this time: a later change affects no
+/// queued mail. With the mail to the merchant about a case of money, the customer gets one about the same
 /// money.
 pub fn enqueue(
     batch: &mut Batch,
@@ -185,7 +185,7 @@ pub fn enqueue(
     to: MailTo,
     now: Timestamp,
     ids: &Ids,
-) -> bool {
+) -> usize {
     let case = match to {
         MailTo::MerchantAboutCase(reason) => Some(reason),
         MailTo::Merchant | MailTo::Customer => None,
@@ -202,7 +202,7 @@ pub fn enqueue(
     for letter in &letters {
         batch.put(Table::Outbox, key(now, letter.id), json(letter));
     }
-    !letters.is_empty()
+    letters.len()
 }
 
 /// The text without the characters that change the direction of the text behind them, which would

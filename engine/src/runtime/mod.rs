@@ -6,7 +6,7 @@
 mod in_flight;
 mod threads;
 
-pub(crate) use in_flight::InFlightTasks;
+pub(crate) use in_flight::{InFlightGuard, InFlightTasks};
 pub(crate) use threads::ActorThreads;
 
 /// A request for an actor's state. The reply is a copy of what an operator may want to see.

@@ -26,6 +26,10 @@ pub fn next_retry(
 
 pub(crate) fn row(key: &[u8], value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let row = Row::read(key, value).ok()?;
-    assert_eq!(row::webhook_of(key), Ok(row.webhook), "whose row it is");
+    assert_eq!(
+        row::read_key(key),
+        Ok((row.webhook, row.due)),
+        "whose row it is, and when it is due"
+    );
     Some((row.key(), row.value()))
 }

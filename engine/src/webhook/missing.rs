@@ -142,9 +142,9 @@ async fn enqueue(shared: &Shared, row: Row) -> Result<bool, ReplayError> {
         Err(CommitError::Conflict) => return Ok(false), // another call enqueued it first
         Err(error) => return Err(ReplayError::Commit(error)),
     }
-    shared.depth_changed(1);
+    shared.queue.depth_changed(1);
     let webhook = row.webhook;
-    shared.nudge(&[Queued { webhook, due }]);
+    shared.wake(&[Queued { webhook, due }]);
     Ok(true)
 }
 

@@ -48,7 +48,9 @@ pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), R
             }
         }
         match shared.store.commit(batch).await {
-            Ok(()) => shared.depth_changed(-i64::try_from(rows.len()).unwrap_or(0)),
+            Ok(()) => shared
+                .queue
+                .depth_changed(-i64::try_from(rows.len()).unwrap_or(0)),
             Err(CommitError::Conflict) => {} // an attempt ended since the read: read again
             Err(error) => return Err(error.into()),
         }

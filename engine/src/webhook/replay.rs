@@ -126,8 +126,8 @@ pub(super) async fn replay(
         Err(CommitError::Conflict) => return Err(ReplayError::Moving),
         Err(error) => return Err(ReplayError::Commit(error)),
     }
-    shared.depth_changed(i64::from(is_new));
-    shared.nudge(&[Queued { webhook, due }]);
+    shared.queue.depth_changed(i64::from(is_new));
+    shared.wake(&[Queued { webhook, due }]);
     Ok(after)
 }
 

@@ -55,6 +55,7 @@ pub(super) const ENGINE: &[Uses] = &[
             "idempotency",
             "mail",
             "processing",
+            "queue",
             "quota",
             "runtime",
             "webhook",
@@ -74,16 +75,23 @@ pub(super) const ENGINE: &[Uses] = &[
     ),
     ("hold", &[]),
     ("idempotency", &["access"]),
-    ("mail", &["access", "queue", "runtime"]),
+    ("mail", &["access", "queue"]),
     (
         "processing",
-        &["callback", "idempotency", "mail", "runtime", "webhook"],
+        &[
+            "callback",
+            "idempotency",
+            "mail",
+            "queue",
+            "runtime",
+            "webhook",
+        ],
     ),
     ("queue", &["runtime"]),
     ("quota", &[]),
     ("runtime", &[]),
     ("testing", &[]),
-    ("webhook", &["access", "queue", "runtime"]),
+    ("webhook", &["access", "queue"]),
 ];
 
 /// Modules of `api/src`, each with the modules that it may use.

@@ -63,9 +63,9 @@ impl Office {
     async fn send(&mut self, app: &App, tx: &Transaction, to: MailTo, count: usize) -> Vec<Sent> {
         let (engine, mut batch) = (&self.bench.engine, Batch::new());
         let now = engine.clock().now();
-        enqueue(&mut batch, app, tx, to, now, engine.ids());
+        let queued = enqueue(&mut batch, app, tx, to, now, engine.ids());
         engine.store().commit(batch).await.unwrap();
-        engine.mails().nudge(now);
+        engine.mails().nudge(queued, now);
         for _ in 0..1_000 {
             let sent = posted(engine.store(), Environment::Live, 100)
                 .await

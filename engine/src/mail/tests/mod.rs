@@ -72,10 +72,10 @@ impl Room {
     async fn send(&self, app: &App, tx: &Transaction, to: MailTo) -> bool {
         let mut batch = Batch::new();
         let now = self.clock.now();
-        let is_wanted = enqueue(&mut batch, app, tx, to, now, &self.ids);
+        let count = enqueue(&mut batch, app, tx, to, now, &self.ids);
         self.store.commit(batch).await.unwrap();
-        self.mails.nudge(now);
-        is_wanted
+        self.mails.nudge(count, now);
+        count > 0
     }
 
     async fn waiting(&self) -> usize {
@@ -118,7 +118,7 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         if let Some(shared) = &self.mails.0 {
-            shared.stopping.send_replace(true);
+            shared.queue.stop_now();
         }
         self.threads.stop();
     }
@@ -376,7 +376,7 @@ async fn the_apps_switches_decide() {
             to,
             START,
             &ids,
-        )
+        ) > 0
     };
     let off = AppSettings {
         notify_merchant: false,
@@ -408,14 +408,8 @@ async fn the_apps_switches_decide() {
     let mut nowhere = app(AppSettings::default());
     nowhere.settings.merchant_email = None;
     let tx = succeeded(Environment::Live, Kind::Payment);
-    assert!(!enqueue(
-        &mut batch,
-        &nowhere,
-        &tx,
-        MailTo::Merchant,
-        START,
-        &ids
-    ));
+    let count = enqueue(&mut batch, &nowhere, &tx, MailTo::Merchant, START, &ids);
+    assert_eq!(count, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

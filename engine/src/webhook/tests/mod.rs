@@ -215,7 +215,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.webhooks.0.stopping.send_replace(true);
+        self.webhooks.0.queue.stop_now();
         self.threads.stop();
     }
 }
