@@ -51,6 +51,11 @@ const STEPS: &[Step] = &[
         run: machete,
     },
     Step {
+        name: "lines",
+        does: "lines of the product, printed",
+        run: lines,
+    },
+    Step {
         name: "stage",
         does: "the program and its gateways build",
         run: stage,
@@ -337,6 +342,10 @@ fn alerts() -> anyhow::Result<()> {
 
 fn machete() -> anyhow::Result<()> {
     must(&mut program(tools::cargo_machete()?))
+}
+
+fn lines() -> anyhow::Result<()> {
+    must(cargo().args(["run", "--quiet", "--workspace", "--bin", "lines"]))
 }
 
 fn licences() -> anyhow::Result<()> {

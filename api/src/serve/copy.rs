@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use switchyard_store::{Copier, MakeBase, Store, Views};
 use tokio::sync::oneshot;
 
@@ -28,6 +29,7 @@ pub fn start(
         made.map(drop).map_err(|error| format!("{error:#}"))
     });
     let copier = Copier::new(store, &source, to, settings.store.copy_every.0, make_base);
+    let copier = copier.context("this store has no log that can be copied")?;
     let (sender, ended) = oneshot::channel();
     thread::Builder::new()
         .name("store copy".to_owned())

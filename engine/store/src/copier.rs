@@ -40,7 +40,7 @@ use super::kv::sqlite::frames::{Chain, HEADER_BYTES};
 use super::kv::sqlite::tail::{Part, Tail};
 use super::mark::Point;
 use super::place::replace_durably;
-use super::{Store, StoreSettings, lower_priority};
+use super::{Store, StoreSettings, WriteAheadLog, lower_priority};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 
@@ -107,28 +107,29 @@ struct Making {
 
 impl Copier {
     /// Makes the copier of an open store with backend `sqlite`, and starts to measure its lag.
+    /// `None`: the storage has no log to ship.
     pub fn new(
         store: &Store,
         settings: &StoreSettings,
         to: PathBuf,
         every: Duration,
         make_base: MakeBase,
-    ) -> Self {
-        let tail = store.0.shared.tail.clone();
+    ) -> Option<Self> {
+        let WriteAheadLog { tail, opened } = store.0.write_ahead_log()?;
         tail.watch();
-        Self {
+        Some(Self {
             tail,
             database: settings.path.join(settings.backend.name()),
             to,
             every,
             make_base,
-            opened: store.0.shared.opened,
+            opened,
             own: Vec::new(),
             generation: None,
             making: None,
             next_base: Instant::now(),
             failures: 0,
-        }
+        })
     }
 
     /// Copies until the store is closed, and then its last commits.

@@ -4,12 +4,15 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use parking_lot::Mutex;
+use async_trait::async_trait;
 use tokio::sync::Notify;
 
-use super::error::OpenError;
+use super::embedded::{Embedded, Shared};
 use super::writer::{RETRY, Reopen, Writer};
-use super::{Disk, Inner, Shared, Store};
+use super::{
+    Batch, CommitError, Direction, Disk, Identity, KeyValues, OpenError, Storage, Store,
+    StoreError, StoreStats, Table,
+};
 
 impl Store {
     /// A store on a simulated disk. Call it on the runtime that shall write.
@@ -43,13 +46,61 @@ impl Store {
                 writer.turn();
             }
         });
-        Ok(Self(Arc::new(Inner {
-            shared,
-            sender,
-            writer: Mutex::new(None),
-            nudge: Some(nudge),
-            denied: Mutex::default(),
-        })))
+        Ok(Self::over(Simulated {
+            embedded: Embedded::new(shared, sender, None),
+            nudge,
+        }))
+    }
+}
+
+struct Simulated {
+    embedded: Embedded,
+    /// Wakes the writer.
+    nudge: Arc<Notify>,
+}
+
+#[async_trait]
+impl Storage for Simulated {
+    async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
+        let answer = self.embedded.submit(batch).await?;
+        self.nudge.notify_one();
+        self.embedded.verdict(answer).await
+    }
+
+    async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.embedded.get(table, key).await
+    }
+
+    async fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<KeyValues, StoreError> {
+        let shared = self.embedded.shared();
+        shared.scan(table, from, to, direction, limit) // no threads
+    }
+
+    async fn close(&self) -> bool {
+        self.embedded.close().await
+    }
+
+    fn stats(&self) -> StoreStats {
+        self.embedded.stats()
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.embedded.identity()
+    }
+
+    fn damage(&self) -> Option<Arc<String>> {
+        self.embedded.damage()
+    }
+
+    fn report_damage(&self, what: &str) {
+        self.embedded.report_damage(what);
     }
 }
 

@@ -20,8 +20,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::Shared;
 use super::batch::{self, Batch, Change};
+use super::embedded::Shared;
 use super::error::{CommitError, OpenError};
 use super::group_commit::CommitLoad;
 use super::kv::{Kv, KvError, Row, WriteFailed, contained};

@@ -7,6 +7,7 @@ use crate::engine::{Engine, EngineSettings, NewPayment};
 use crate::mail::MailSettings;
 use crate::testing::{Wanted, customer};
 use switchyard_gateway_host::Gateways;
+use switchyard_store::Denier;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
@@ -62,11 +63,13 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
 /// next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_stored_in_the_commit_of_its_transaction() {
-    let bench = Wanted::with(Gateways::default()).start().await;
+    let (denier, mut wanted) = (Denier::default(), Wanted::with(Gateways::default()));
+    wanted.store = denier.over(Store::memory());
+    let bench = wanted.start().await;
     let (engine, caller) = (bench.engine.clone(), bench.caller());
     listen(&engine, caller.app.id, &Receiver::nobody().await).await;
     let (response, delayed) = tokio::sync::oneshot::channel();
-    engine.store().deny_next_commit(delayed);
+    denier.deny_next_commit(delayed);
     let created = tokio::spawn({
         let engine = engine.clone();
         async move { engine.initialize_payment(&caller, new_payment()).await }

@@ -43,7 +43,7 @@ pub(super) fn copier_with(
     make_base: MakeBase,
 ) -> JoinHandle<()> {
     let copier = Copier::new(store, &home.settings(), to.to_owned(), EVERY, make_base);
-    std::thread::spawn(move || copier.run())
+    std::thread::spawn(move || copier.unwrap().run())
 }
 
 pub(super) fn restore_into(home: &Home, copy: &Path) -> Result<Restored, MaintenanceError> {
@@ -457,7 +457,7 @@ async fn the_copy_of_a_running_server_is_locked_until_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_flipped_bit_of_a_shipped_log_is_refused_or_cuts_its_last_commits() {
+async fn each_flipped_bit_of_a_write_ahead_log_is_refused_or_cuts_its_last_commits() {
     let (home, elsewhere) = (Home::new(), tempfile::tempdir().unwrap());
     let to = elsewhere.path().join("copy");
     let store = home.open();
@@ -528,7 +528,7 @@ async fn a_log_that_another_program_restarts_is_a_gap_and_begins_a_new_generatio
 async fn a_destination_that_hangs_holds_up_no_commit_and_fills_no_memory() {
     let home = Home::new();
     let store = home.open();
-    let tail = store.0.shared.tail.clone();
+    let tail = store.0.write_ahead_log().unwrap().tail;
     tail.follow();
     let before = switchyard_system::resources::resident_bytes().unwrap();
     fill_logs(&store, 0, 6).await;

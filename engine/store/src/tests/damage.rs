@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 
 use super::{batch, logged, text};
+use crate::mark::MarkPlace;
 use crate::*;
 
 pub(super) struct Home(pub(super) tempfile::TempDir);

@@ -1,15 +1,19 @@
 //! Behaviour of the store when its backend fails: a double over the memory backend fails on
 //! command.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use super::{batch, text};
 use crate::batch::Change;
+use crate::embedded::Embedded;
 use crate::kv::memory::Memory;
-use crate::kv::{Row, WriteFailed};
+use crate::kv::{Kv, KvError, Row, Scan, WriteFailed};
+use crate::writer::Reopen;
 use crate::*;
+use parking_lot::Mutex;
+use switchyard_core::limits::STORE_QUEUE;
 
 /// A disk that outlives the backends that are opened on it, with its faults.
 #[derive(Clone, Default)]
@@ -49,13 +53,13 @@ impl Disk {
             }),
             open: Box::new(move || opened.open()),
         };
-        Store::start(
+        let started = Embedded::start(
             Box::new(Opened(self.0.clone())),
             reopen,
             None,
             Arc::default(),
-        )
-        .unwrap()
+        );
+        Store::over(started.unwrap())
     }
 
     fn open(&self) -> Result<Box<dyn Kv>, OpenError> {

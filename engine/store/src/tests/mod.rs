@@ -13,6 +13,8 @@ mod refusals;
 mod shell;
 mod trials;
 
+use parking_lot::Mutex;
+
 use super::*;
 
 fn batch(fill: impl FnOnce(&mut Batch)) -> Batch {
