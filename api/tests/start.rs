@@ -1,5 +1,7 @@
 //! How the program starts, refuses to start, and ends: as an operator meets it, through the real binary.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

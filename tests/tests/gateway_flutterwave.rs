@@ -1,5 +1,7 @@
 //! Flutterwave's library in the whole engine, against Flutterwave's simulator: what a merchant sees, and what the provider's books say.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 #[path = "../../plugins/flutterwave/tests/simulator/mod.rs"]
 mod simulator;
 

@@ -1,5 +1,7 @@
 //! pawaPay's library in the whole engine, against pawaPay's simulator: what a merchant sees, and what the provider's books say.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 #[path = "../../plugins/pawapay/tests/simulator/mod.rs"]
 mod simulator;
 

@@ -1,5 +1,7 @@
 //! Stripe's library in the whole engine, against Stripe's simulator: what a merchant sees, and what the provider's books say.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 #[path = "../../plugins/stripe/tests/simulator/mod.rs"]
 mod simulator;
 

@@ -12,6 +12,8 @@
 //! - `gateway` begins a new gateway, and checks one that is built;
 //! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 mod bench;
 mod coverage;
 mod fuzz;

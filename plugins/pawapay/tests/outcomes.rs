@@ -1,5 +1,7 @@
 //! What each answer of pawaPay means, row by row, without a network.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use gateway_pawapay::PawaPay;
 use gateway_pawapay::failures::FAILURES;
 use serde_json::{Value, json};

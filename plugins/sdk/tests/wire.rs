@@ -1,5 +1,7 @@
 //! Holds every message of the wire against its golden file. A file may gain fields; what stands in it stays.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -1,5 +1,7 @@
 //! What the testkit does to answers, and that the simulator's books know nothing of it.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::time::Duration;
 
 use axum::Router;

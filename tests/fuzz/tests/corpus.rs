@@ -1,5 +1,7 @@
 //! Every target over its corpus, and over mutations of it. `cargo xtask fuzz` goes on from here under libFuzzer.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! What a library can do to the process that it runs in. Most of it does not come back.
 
+#![expect(clippy::print_stdout, reason = "a misuse that the host has to survive")]
+
 use std::hint::black_box;
 use std::io::Write as _;
 use std::time::Duration;

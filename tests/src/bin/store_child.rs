@@ -1,6 +1,8 @@
 //! Writes to a store until it is killed: `store_child <backend> <directory> [patient]`. Each commit is printed after its
 //! acknowledgment. A patient one prints what the store refuses, and tries the same commit again.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
