@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::ConnectInfo;
 use axum::http::header::{ACCEPT_LANGUAGE, USER_AGENT};
 use axum::http::{Extensions, HeaderMap};
-use switchyard_engine::directory::country;
-use switchyard_engine::transaction::ClientContext;
+use switchyard_core::directory::country;
+use switchyard_core::transaction::ClientContext;
 
 use crate::state::HttpSettings;
 
-/// The context of a request. Whether the two headers that name address and country can be believed was settled before it came here.
+/// The context of a request. Whether the two headers that name address and country can be believed
+/// was settled before it came here.
 pub fn context(
     settings: &HttpSettings,
     headers: &HeaderMap,

@@ -22,7 +22,7 @@ struct Success<'a, T, M = Page> {
     meta: Option<M>,
 }
 
-/// Where a page of a list stands in the whole list.
+/// Position of a page in the whole list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Page {
     /// How many transactions match, on all pages together.
@@ -31,9 +31,11 @@ pub struct Page {
     pub current_page: u64,
     /// At least 1, even when nothing matches.
     pub last_page: u64,
-    /// Place of the first of this page's transactions in the whole list, from 1; null when the page is empty.
+    /// Place of the first of this page's transactions in the whole list, from 1; null when the page
+    /// is empty.
     pub from: Option<u64>,
-    /// Place of the last of this page's transactions in the whole list; null when the page is empty.
+    /// Place of the last of this page's transactions in the whole list; null when the page is
+    /// empty.
     pub to: Option<u64>,
 }
 
@@ -101,7 +103,7 @@ pub fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    // So many come to an answer on its way out. A map that grows with them moves them each time.
+    // Preallocate: middleware adds this many headers. A map that grows moves all of them each time.
     headers.reserve(USUAL_HEADERS);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -109,7 +111,7 @@ pub fn json(status: StatusCode, body: impl Into<Body>) -> Response {
 
 fn bytes<T: Serialize>(body: &T) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(TYPICAL_BODY);
-    // Nothing that we answer has a map with keys other than strings, which is all that can fail here.
+    // Only a map with keys other than strings can fail here, and no response has one.
     serde_json::to_writer(&mut bytes, body).expect("an answer can be serialised");
     bytes
 }

@@ -1,15 +1,16 @@
 //! Error responses: each problem has a type, a stable code with a page in `docs/errors/`, and a
 //! sentence.
 //!
-//! [`ErrorCode`] is the whole list of codes that a client can see. A code is never renamed and never reused. The status of an answer
-//! follows from its problems alone: one that is 400 (something is missing) weighs more than one that is 422 (all there, but unfit).
+//! [`ErrorCode`] is the whole list of codes that a client can see. A code is never renamed and
+//! never reused. The status of an answer follows from its problems alone: one that is 400
+//! (something is missing) weighs more than one that is 422 (all there, but unfit).
 
 use std::borrow::Cow;
 
 use axum::http::StatusCode;
 use serde::{Serialize, Serializer};
+use switchyard_core::transaction::Kind;
 use switchyard_engine::access::{Rate, RateScope};
-use switchyard_engine::transaction::Kind;
 
 /// The kind of a problem, as decisions 3 lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -28,7 +29,8 @@ pub enum ErrorType {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $word:literal, $kind:ident, $status:ident;)*) => {
-        /// Code of an error. Clients match on it; `docs/errors/<code>.md` explains cause and remedy.
+        /// Code of an error. Clients match on it; `docs/errors/<code>.md` explains cause and
+        /// remedy.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ErrorCode {
             $($(#[$doc])* $name,)*

@@ -33,7 +33,8 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     request.extensions_mut().insert(RequestId(id.clone()));
-    // Handlers share nothing but what is guarded by locks or by the store, which a panic leaves whole.
+    // Handlers share nothing but what is guarded by locks or by the store, which a panic leaves
+    // whole.
     let span = tracing::info_span!(
         "request",
         request.id = id.to_str().unwrap_or_default(),
@@ -172,9 +173,10 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::gateway::Gateways;
-    use switchyard_engine::ids::{Ids, PaymentId};
+    use switchyard_core::ids::PaymentId;
+    use switchyard_core::time::Timestamp;
+    use switchyard_gateway_host::Gateways;
+    use switchyard_system::ids::Ids;
 
     use super::*;
 

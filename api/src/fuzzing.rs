@@ -1,9 +1,10 @@
-//! Doors for fuzzing: every route of the server over a running engine, and what reads headers. Behind the feature `fuzzing`.
+//! Doors for fuzzing: every route of the server over a running engine, and what reads headers.
+//! Behind the feature `fuzzing`.
 
 use axum::Router;
 use axum::http::{Extensions, HeaderMap};
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::transaction::ClientContext;
 
 pub use crate::merchant::fuzzing::*;
 
@@ -37,7 +38,7 @@ pub fn server(engine: &Engine) -> anyhow::Result<Router> {
     Ok(parts.all())
 }
 
-/// What is known of a client by its headers.
+/// Client's context from its headers.
 pub fn client_context(headers: &HeaderMap) -> ClientContext {
     let settings = HttpSettings {
         client_address_header: Some("x-address".to_owned()),

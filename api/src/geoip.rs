@@ -1,4 +1,5 @@
-//! The country of an address, from a MaxMind DB file (GeoLite2 Country, DB-IP and others) that the operator supplies.
+//! The country of an address, from a MaxMind DB file (GeoLite2 Country, DB-IP and others) that the
+//! operator supplies.
 
 use std::fmt;
 use std::net::IpAddr;

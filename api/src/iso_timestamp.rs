@@ -2,7 +2,7 @@
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 use utoipa::ToSchema;
 
 /// ISO 8601 in UTC, with microseconds and `Z`.

@@ -51,7 +51,7 @@ pub struct Failure {
     message: String,
     #[schema(schema_with = empty)]
     data: (),
-    /// All that is wrong, in the order of the fields.
+    /// All problems, in the order of the fields.
     #[schema(min_items = 1)]
     errors: Vec<FailureError>,
 }
@@ -69,7 +69,7 @@ pub struct FailureError {
     /// Path of the field, such as `customer.email`.
     #[schema(required = false, nullable = false)]
     field: String,
-    /// What to do about it.
+    /// Remedy.
     #[schema(required = false, nullable = false)]
     hint: String,
 }
@@ -246,7 +246,7 @@ fn code() -> Schema {
         .into()
 }
 
-/// What all calls have in common, in Markdown.
+/// Rules that all calls share, in Markdown.
 const INTRODUCTION: &str = "\
 Payments by a hosted page, and payouts. Make a payment with `POST /v1/payments/initialize`, send the customer to its `checkout_url`, and \
 deliver when, and only when, `GET /v1/payments/{paymentId}/verify` says `success`. Amounts are in major units: 25.5 is 25.50 dollars.

@@ -1,14 +1,15 @@
-//! Where the customer goes after a payment: the merchant's own URL, with our two parameters behind
-//! whatever query it has. Those of the same name that it has already are replaced: otherwise the
-//! merchant's server could read an old or a forged outcome.
+//! Return URL of a payment: the merchant's own, with our two parameters after its query. Parameters
+//! of the same names in the merchant's URL are replaced: otherwise the merchant's server could read
+//! an old or a forged outcome.
 
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::Status;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::Status;
 use url::Url;
 
 /// `return_url` with `paymentId` and `paymentStatus`.
 pub fn with_outcome(return_url: &str, id: TransactionId, status: Status) -> String {
-    // It was parsed when the payment was initialized, and is given as it is should it not parse any more.
+    // It was parsed when the payment was initialized, and is given as it is should it not parse any
+    // more.
     let Ok(mut url) = Url::parse(return_url) else {
         return return_url.to_owned();
     };
@@ -36,8 +37,9 @@ const STATUS: &str = "paymentStatus";
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::ids::{Ids, PaymentId};
+    use switchyard_core::ids::PaymentId;
+    use switchyard_core::time::Timestamp;
+    use switchyard_system::ids::Ids;
 
     use super::*;
 

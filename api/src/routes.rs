@@ -1,4 +1,5 @@
-//! The public side of the service as one router: merchant API, method lists, icons, the OpenAPI document and its page.
+//! The public side of the service as one router: merchant API, method lists, icons, the OpenAPI
+//! document and its page.
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -49,7 +50,7 @@ pub fn framed(routes: Router<ApiState>, state: ApiState) -> Router {
         .with_state(state)
 }
 
-/// The public side by itself.
+/// Router of the public side only.
 pub fn router(state: ApiState) -> Router {
     framed(complete(routes(), &state), state)
 }

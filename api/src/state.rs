@@ -3,17 +3,17 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use switchyard_core::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
 use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
-use switchyard_engine::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
 
 use crate::geoip::GeoIp;
 use crate::operations::DiskReserve;
 use crate::operations::meters::Meters;
 use crate::utils::MethodIcons;
 
-/// Shared by all routes; cloning gives another handle. Every layer of every route clones it for every request, so it is one counter and
-/// not one for each of its parts.
+/// Shared by all routes; cloning gives another handle. Every layer of every route clones it for
+/// every request, so it is one counter and not one for each of its parts.
 #[derive(Clone)]
 pub struct ApiState(Arc<Inner>);
 
@@ -36,9 +36,11 @@ impl Deref for ApiState {
 /// HTTP settings: client address and country headers, development mode.
 #[derive(Clone, Debug, Default)]
 pub struct HttpSettings {
-    /// Header in which a trusted proxy names the client's address, such as `x-forwarded-for`; `None`: the connection's own address.
+    /// Header in which a trusted proxy names the client's address, such as `x-forwarded-for`;
+    /// `None`: the connection's own address.
     pub client_address_header: Option<String>,
-    /// Header in which a trusted proxy names the client's country (ISO 3166-1 alpha-2); `None`: the country is not known.
+    /// Header in which a trusted proxy names the client's country (ISO 3166-1 alpha-2); `None`: the
+    /// country is not known.
     pub client_country_header: Option<String>,
     /// Development mode: pages may say so.
     pub development: bool,
@@ -50,7 +52,8 @@ pub struct HttpSettings {
     pub method_icons: Arc<MethodIcons>,
     /// Disk space that new transactions leave free; `None`: the store uses no disk.
     pub disk_reserve: Option<DiskReserve>,
-    /// Countries (alpha-2) from which nobody pays: neither the checkout page nor a restriction offers them.
+    /// Excluded countries of payers (alpha-2): neither the checkout page nor a restriction offers
+    /// them.
     pub excluded_countries: Vec<String>,
 }
 

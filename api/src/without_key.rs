@@ -9,7 +9,7 @@ use axum::RequestExt as _;
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use switchyard_engine::ids::{PaymentId, TransactionId};
+use switchyard_core::ids::{PaymentId, TransactionId};
 
 use crate::checkout::front;
 use crate::client;

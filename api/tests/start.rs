@@ -1,4 +1,4 @@
-//! How the program starts, refuses to start, and ends: as an operator meets it, through the real binary.
+//! Start, refused starts and stop of the program, through the real binary.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -315,7 +315,8 @@ fn listen_forwards_events_signed_as_webhooks_are() {
     assert_eq!(server.stop("-TERM"), Some(0));
 }
 
-/// A server with a settings file, a master key and an operator token, as it runs where money is real.
+/// A server with a settings file, a master key and an operator token, as it runs where money is
+/// real.
 struct Installation {
     folder: TempDir,
     process: Child,

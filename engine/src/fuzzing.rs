@@ -1,6 +1,8 @@
-//! Stored rows for fuzzing: each kind is read as the engine reads it, and written again. Behind the feature `fuzzing`.
+//! Stored rows for fuzzing: each kind is read as the engine reads it, and written again. Behind the
+//! feature `fuzzing`.
 //!
-//! What lies on a disk is foreign, too: a disk fails, a backup is restored by hand, a store was written by a newer program.
+//! Bytes on a disk are untrusted, too: a disk fails, a backup is restored by hand, a store was
+//! written by a newer program.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,10 +10,10 @@ use serde::de::DeserializeOwned;
 use crate::access::{Account, App, Connection, Key, OperatorToken, RoutingRules, Sealed, Webhook};
 use crate::callback::Callback;
 use crate::exchange::Entry;
-use crate::gateway::{Exchange, Record, StoredVersion};
 use crate::mail::{QueuedMail, SentMail};
-use crate::transaction::{Customer, Recorded, Transaction};
 use crate::webhook::{Attempt, Delivery};
+use switchyard_core::transaction::{Customer, Recorded, Transaction};
+use switchyard_gateway_host::{Exchange, Record, StoredVersion};
 
 /// A row's key and value.
 pub type Row = (Vec<u8>, Vec<u8>);
@@ -43,8 +45,8 @@ pub const ROWS: &[(&str, Door)] = &[
     ("delivery", json::<Delivery>),
     ("idempotency", crate::idempotency::fuzzing::row),
     ("waiting", crate::webhook::fuzzing::row),
-    ("timer", crate::records::fuzzing::timer),
-    ("name", crate::records::fuzzing::name),
+    ("timer", switchyard_records::fuzzing::timer),
+    ("name", switchyard_records::fuzzing::name),
     ("letter_key", crate::mail::fuzzing::due),
     ("callback_key", crate::callback::fuzzing::key),
 ];

@@ -1,22 +1,21 @@
-//! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature `testing`.
-
-mod values;
+//! An engine for tests: in memory, on a clock that the test turns, with one app. Behind the feature
+//! `testing`.
 
 use std::sync::Arc;
 
-pub use self::values::{START, amount};
 use crate::access::{
     Access, AppChange, AppSettings, Caller, DevelopmentKeys, MasterKey, Options, Vault,
 };
-use crate::clock::Clock;
-use crate::directory::Directory;
 use crate::engine::{Dependencies, Engine, EngineSettings};
 use crate::exchange::{Exchange, FeedSettings};
-use crate::gateway::Gateways;
 use crate::hold::{Hold, Reasons};
-use crate::ids::Ids;
-use crate::records::NewCustomer;
-use crate::store::Store;
+use switchyard_core::directory::Directory;
+pub use switchyard_core::testing::{START, amount};
+use switchyard_gateway_host::Gateways;
+use switchyard_records::NewCustomer;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
 /// A running engine and what a merchant has.
 pub struct Bench {
@@ -25,13 +24,13 @@ pub struct Bench {
     pub keys: DevelopmentKeys,
 }
 
-/// What a test may want otherwise.
+/// Overrides of a test.
 pub struct Wanted {
     pub store: Store,
     pub clock: Clock,
     pub gateways: Gateways,
     pub settings: EngineSettings,
-    /// Where rates of exchange are fetched, and how often.
+    /// Source of exchange rates, and the interval of fetches.
     pub feed: FeedSettings,
     /// Requests in any 60 s for each key; 0: no limit.
     pub requests_per_minute: u32,
@@ -68,15 +67,20 @@ impl Wanted {
     #[allow(clippy::unwrap_used)]
     pub async fn start(self) -> Bench {
         let ids = Ids::system();
-        let master =
-            MasterKey::from_text(&crate::secret::Secret::new("11".repeat(32)), "a test").unwrap();
+        let master = MasterKey::from_text(
+            &switchyard_core::secret::Secret::new("11".repeat(32)),
+            "a test",
+        )
+        .unwrap();
         let vault = Vault::new(&master, ids.clone());
         let options = Options {
             requests_per_minute: self.requests_per_minute,
             public_key_requests_per_minute: self.public_key_requests_per_minute,
             ..Options::default()
         };
-        crate::format::ensure_format(&self.store).await.unwrap();
+        switchyard_records::format::ensure_format(&self.store)
+            .await
+            .unwrap();
         let access = Access::load(
             self.store.clone(),
             vault,

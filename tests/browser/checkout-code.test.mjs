@@ -1,4 +1,5 @@
-// The code that a provider sent: typed on the waiting page, wrong once and then right, with script and without, in both languages.
+// The code that a provider sent: typed on the waiting page, wrong once and then right, with script
+// and without, in both languages.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

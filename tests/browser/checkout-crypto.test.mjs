@@ -1,5 +1,5 @@
-// The page of a payment in a coin, of the gateway that ships and with a node of the test's own: the address first and largest, buttons
-// that copy, and text at 200 %.
+// The page of a payment in a coin, of the gateway that ships and with a node of the test's own: the
+// address first and largest, buttons that copy, and text at 200 %.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';

@@ -1,4 +1,5 @@
-// What people do besides paying once: pressing twice, going back, opening two tabs, coming back to an old page. None of it does harm.
+// What people do besides paying once: pressing twice, going back, opening two tabs, coming back to
+// an old page. None of it does harm.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

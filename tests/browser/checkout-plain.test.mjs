@@ -1,4 +1,5 @@
-// The whole flow without script: plain forms and links, and a waiting page that asks again by itself.
+// The whole flow without script: plain forms and links, and a waiting page that asks again by
+// itself.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

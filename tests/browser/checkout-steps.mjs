@@ -1,4 +1,5 @@
-// The payer's steps on the checkout page, as a person takes them: by what the page says, not by how it is made.
+// The payer's steps on the checkout page, as a person takes them: by what the page says, not by how
+// it is made.
 
 /** What the pages say, in the words that a person looks for. */
 export const WORDS = {

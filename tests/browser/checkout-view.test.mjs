@@ -1,5 +1,6 @@
-// Every step as it is seen, on a phone and on a desktop, in both languages and both colour schemes: nothing for assistive technology to
-// stumble over, nothing wider than the screen, nothing too small to press, and little to load. Pictures are kept in target/screenshots.
+// Every step as it is displayed, on a phone and on a desktop, in both languages and both colour
+// schemes: no obstacle for assistive technology, nothing wider than the screen, nothing too small
+// to press, and little to load. Pictures are kept in target/screenshots.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

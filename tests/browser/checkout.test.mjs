@@ -23,7 +23,7 @@ test('the three test numbers', async (t) => {
     await page.waitForTimeout(15_000);
     assert.match(page.url(), /\/result/, 'it does not leave in under 20 seconds');
 
-    // Nobody presses anything: the page goes back by itself, with the merchant's own query kept.
+    // Without any click the page returns to the merchant, with the merchant's own query kept.
     await page.waitForURL((address) => address.searchParams.has('paymentStatus'), { timeout: 15_000 });
     const back = new URL(page.url());
     assert.equal(back.pathname, '/healthz');
@@ -88,7 +88,7 @@ test('a waiting page hears of news, by events or by asking', async (t) => {
   await shownAgain;
   await eventually('the event was heard', () => told);
 
-  // No events get through any more: the page asks for the status instead, and hears of news by that.
+  // No event arrives any more: the page polls the status instead.
   await page.route('**/status**', (route) => route.fulfill({ json: { stand: 'something-else' } }));
   await page.waitForRequest(/\/status/, { timeout: 30_000 });
   await page.waitForResponse((answer) => /\/wait/.test(answer.url()), { timeout: 30_000 });

@@ -1,7 +1,8 @@
-// What the browser tests share: a real server, a real Chromium, and the merchant's side of the API.
+// Shared parts of the browser tests: a real server, a real Chromium, and the merchant's side of the
+// API.
 //
-// `cargo xtask test browser` sets what is needed and runs every `*.test.mjs` of this folder. By hand, after one such run:
-// `node --test tests/browser/NAME.test.mjs`.
+// `cargo xtask test browser` sets what is needed and runs every `*.test.mjs` of this folder. By
+// hand, after one such run: `node --test tests/browser/NAME.test.mjs`.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -91,7 +92,8 @@ function merchant(base, key) {
 
 /** A Chromium that ends with the test. `browser.newContext({ javaScriptEnabled, locale })` is one visitor. */
 export async function openBrowser(t) {
-  // As root in a container there is no sandbox to be had; the rest keeps it from talking to anybody but our server.
+  // As root in a container there is no sandbox to be had; the rest keeps it from talking to anybody
+  // but our server.
   const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'];
   const args = [...quiet, '--disable-component-update', '--disable-sync'];
   const browser = await chromium.launch({ executablePath, args, headless: true });

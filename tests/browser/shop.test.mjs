@@ -1,4 +1,5 @@
-// A person buys in the example shop: from its front page, over the checkout page, back to the shop, which delivers once and only then.
+// A person buys in the example shop: from its front page, over the checkout page, back to the shop,
+// which delivers once and only then.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,4 +1,5 @@
-//! An engine on a clock that the test turns, with one connection: to a provider's simulator, through the library that ships.
+//! An engine on a clock that the test turns, with one connection: to a provider's simulator,
+//! through the library that ships.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,17 +8,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::Value;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::CallbackRequest;
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{Choice, NewPayment};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways, Listing, ListingCall};
-use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
-use switchyard_engine::money::Amount;
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{Bench, START, Wanted, customer};
-use switchyard_engine::transaction::{ClientContext, Status, Transaction};
+use switchyard_gateway_host::{GatewaySettings, Gateways, Listing, ListingCall};
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_testkit::Letter;
 use tempfile::TempDir;
 
@@ -160,7 +162,7 @@ impl AtProvider {
         received.map(drop).map_err(refused)
     }
 
-    /// Waits for this status and asks nobody.
+    /// Waits for this status without a query.
     ///
     /// # Errors
     /// When it does not come.
@@ -177,7 +179,8 @@ impl AtProvider {
         .await
     }
 
-    /// Asks as the merchant's server does, until this holds; time passes meanwhile.
+    /// Verifies as the merchant's server does, until the condition holds; time passes between
+    /// requests.
     ///
     /// # Errors
     /// When it never holds.

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 
-/// What an error of [`Client`] is when the request was not answered: it tells whether there was a connection.
+/// Error of [`Client`] when the request got no response: it shows whether there was a connection.
 pub use reqwest::Error as HttpError;
 
 /// One server, and one key or none.

@@ -1,4 +1,5 @@
-//! Gateways as files: the bundled and the misbehaving one, built by cargo; the one in C and crafted ones, built by `cc`.
+//! Gateways as files: the bundled and the misbehaving one, built by cargo; the one in C and crafted
+//! ones, built by `cc`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use anyhow::{Context, ensure};
-use switchyard_engine::gateway::WorkerSettings;
+use switchyard_gateway_host::WorkerSettings;
 
 use crate::server::stage;
 use crate::tidy::root;
@@ -87,7 +88,8 @@ pub fn c_gateway(folder: &Path) -> PathBuf {
     cc(&source, folder, "gateway_c", &[]).expect("the gateway in C builds")
 }
 
-/// The test gateway under `name` (as long as its own) in version `1.0.<patch>`: a file of its own hash, without what a debugger needs.
+/// The test gateway under `name` (as long as its own) in version `1.0.<patch>`: a file of its own
+/// hash, without what a debugger needs.
 ///
 /// # Errors
 /// When `strip` is not there, or the manifest is not as this expects it.
@@ -164,7 +166,8 @@ fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) -> usize {
     count
 }
 
-/// Builds one file of C as a shared library in `folder`, where what it includes is looked for beside it.
+/// Builds one file of C as a shared library in `folder`, where what it includes is looked for
+/// beside it.
 pub fn cc(source: &Path, folder: &Path, name: &str, more: &[&str]) -> anyhow::Result<PathBuf> {
     let library = folder.join(format!("lib{name}.so"));
     let output = Command::new("cc")
@@ -192,7 +195,8 @@ pub fn cc(source: &Path, folder: &Path, name: &str, more: &[&str]) -> anyhow::Re
     Ok(library)
 }
 
-/// Builds a package of this workspace with the profile and the target folder of the running test, once a process.
+/// Builds a package of this workspace with the profile and the target folder of the running test,
+/// once a process.
 fn built(package: &str) -> anyhow::Result<PathBuf> {
     static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT

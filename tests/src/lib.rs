@@ -1,6 +1,6 @@
-//! What the outside tests share: a real server in its own process, a client for it, and a merchant's webhook endpoint that misbehaves on
-//! request. Nothing here but `store`, `merchant`, `at_provider` and `crash` knows the engine's code: the others see what a merchant and an
-//! operator see.
+//! Shared parts of the end-to-end tests: a real server in its own process, a client for it, and a
+//! merchant's webhook endpoint that misbehaves on request. Only `store`, `merchant`, `at_provider`
+//! and `crash` use the engine's code: the others see the interfaces of merchants and operators.
 
 pub mod at_provider;
 pub mod client;
@@ -35,7 +35,8 @@ pub const FAILS: &str = "4149518163";
 
 use std::time::Duration;
 
-/// Asks again and again until there is an answer; an error that says what was waited for when the time is up.
+/// Asks again and again until there is an answer; an error that says what was waited for when the
+/// time is up.
 pub async fn eventually<T, F>(
     what: &str,
     within: Duration,

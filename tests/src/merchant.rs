@@ -1,4 +1,5 @@
-//! A merchant before the API, without a network between them: a whole engine in memory with the test gateway, and its router.
+//! A merchant before the API, without a network between them: a whole engine in memory with the
+//! test gateway, and its router.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,13 +11,13 @@ use axum::http::{HeaderMap, Method, Request};
 use serde_json::{Value, json};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::clock::Clock;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::Choice;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::Ids;
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{Bench, Wanted};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_gateway_host::{GatewaySettings, Gateways};
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -28,7 +29,7 @@ pub struct Merchant {
     pub bench: Bench,
     pub router: Router,
     pub state: ApiState,
-    /// Where the engine keeps its copy of the gateway.
+    /// Folder of the engine's copy of the gateway.
     _folder: TempDir,
 }
 
@@ -143,7 +144,7 @@ impl Merchant {
         made(self.post("/v1/payouts/initialize", &body).await?)
     }
 
-    /// What the payer does on the hosted page: pays by the test method from `number`.
+    /// Pays on the hosted page by the test method from `number`.
     pub async fn pay(&self, id: &str, number: &str) -> anyhow::Result<()> {
         let choice = Choice {
             method: "switchyard_payment_demo".to_owned(),

@@ -1,4 +1,5 @@
-//! A merchant's webhook endpoint: it records what comes, and is down, slow or wrong when a test says so.
+//! A merchant's webhook endpoint: it records what comes, and is down, slow or wrong when a test
+//! says so.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::server::free_port;
 
-/// How the endpoint answers.
+/// Response of the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     Status(u16),
@@ -33,7 +34,7 @@ pub struct Delivery {
     pub at: Instant,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// What we answered, or were about to.
+    /// Response that was sent or prepared.
     pub answered: Manner,
 }
 
@@ -123,15 +124,15 @@ impl Receiver {
         self.lock().then = manner;
     }
 
-    /// All that came so far, in the order in which it came.
+    /// All deliveries so far, in order of arrival.
     pub fn received(&self) -> Vec<Delivery> {
         self.lock().received.clone()
     }
 
-    /// Refuses connections from now on.
+    /// Refuses connections after this call.
     pub async fn down(&mut self) {
         if let Some((stop, task)) = self.running.take() {
-            // The task may have ended already; then there is nobody to tell.
+            // The task may have ended already; then the signal has no receiver.
             let _ = stop.send(());
             let _ = task.await;
         }

@@ -21,7 +21,8 @@ impl Routes {
     /// Every route of the program.
     ///
     /// # Errors
-    /// When the source cannot be read, or has a route that is not written in a way that this understands.
+    /// When the source cannot be read, or has a route that is not written in a way that this
+    /// understands.
     pub fn of_the_program() -> anyhow::Result<Self> {
         let mut routes = Self::default();
         let mut folders = vec![root().join("api/src")];
@@ -48,7 +49,7 @@ impl Routes {
         let is_operators = file.components().any(|part| part.as_os_str() == "operator");
         let prefix = if is_operators { "/operator/v1" } else { "" };
         let text = std::fs::read_to_string(file)?;
-        // What a file tests itself with stands at its end, in braces.
+        // The unit tests of a file are at its end, in braces.
         let tests = text.find("#[cfg(test)]\nmod tests {");
         let code = &text[..tests.unwrap_or(text.len())];
         for other in [".route_service(", ".nest_service("] {

@@ -1,4 +1,5 @@
-//! A real `switchyard serve`, in development mode unless told otherwise: on a free port, with a data folder of its own, and killable.
+//! A real `switchyard serve`, in development mode unless told otherwise: on a free port, with a
+//! data folder of its own, and killable.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -16,7 +17,7 @@ use crate::tidy::root;
 /// How long a debug build may take to be ready on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// What a test may want to be different.
+/// Settings that a test may override.
 #[derive(Clone, Default)]
 pub struct Setup {
     /// Requests a key may make in a minute; none: no limit.
@@ -27,7 +28,7 @@ pub struct Setup {
     pub gateways: Option<PathBuf>,
 }
 
-/// What `data/dev.json` tells (the names are part of the contract).
+/// Content of `data/dev.json` (the names are part of the contract).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dev {
     pub base_url: String,
@@ -56,7 +57,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Builds what is to be served if need be, starts it on an empty folder, and waits until it is ready.
+    /// Builds what is to be served if need be, starts it on an empty folder, and waits until it is
+    /// ready.
     pub async fn start(setup: Setup) -> anyhow::Result<Self> {
         let folder = TempDir::new()?;
         let port = free_port()?;
@@ -87,7 +89,8 @@ impl Server {
         self.setup.settings.push((name, value));
     }
 
-    /// From the next start on it is an installation like any other, with the keys and tokens that it has.
+    /// From the next start on it is an installation like any other, with the keys and tokens that
+    /// it has.
     ///
     /// # Errors
     /// When no port is free for its operators.
@@ -182,7 +185,7 @@ impl Server {
         Ok(())
     }
 
-    /// How it ended, once it has.
+    /// Exit status, once the process has ended.
     pub async fn ended(&mut self) -> anyhow::Result<ExitStatus> {
         let mut process = self.process.take().context("it does not run")?;
         let ended = tokio::time::timeout(Duration::from_secs(30), process.wait()).await;
@@ -265,12 +268,12 @@ impl Server {
         Ok(())
     }
 
-    /// Where it listens: `127.0.0.1` and its port, for those who speak without a client.
+    /// Address of the listener: `127.0.0.1` and its port, for tests that connect without a client.
     pub fn address(&self) -> (&'static str, u16) {
         ("127.0.0.1", self.port)
     }
 
-    /// Where the server keeps everything.
+    /// Data folder of the server.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -349,8 +352,8 @@ impl Dev {
     }
 }
 
-/// The folder with the program and its gateways: the one that `SWITCHYARD_STAGE` names, or a debug build, made here, once a process,
-/// unless `cargo xtask test` says that it just did.
+/// The folder with the program and its gateways: the one that `SWITCHYARD_STAGE` names, or a debug
+/// build, made here, once a process, unless `cargo xtask test` says that it just did.
 pub fn stage() -> anyhow::Result<PathBuf> {
     static STAGE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let staged = STAGE.get_or_init(|| build_stage().map_err(|error| format!("{error:#}")));
@@ -384,7 +387,8 @@ fn build_stage() -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A port that was free a moment ago. The address that is handed out must outlive restarts, so the server cannot choose it itself.
+/// A port that was free a moment ago. The address that is handed out must outlive restarts, so the
+/// server cannot choose it itself.
 pub fn free_port() -> anyhow::Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?

@@ -1,6 +1,7 @@
 //! A small file system in memory, for what happens when a disk is full.
 //!
-//! Mounting one takes root, or a user namespace in which whoever has made it is root: there the whole test runs a second time.
+//! Mounting one takes root, or a user namespace in which the creator is root: there the whole test
+//! runs a second time.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,7 +16,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one for a test, whose whole name is asked for. Nothing when [`may_mount`] says no: then the test is over.
+    /// Mounts one for a test, whose whole name is asked for. Nothing when [`may_mount`] says no:
+    /// then the test is over.
     pub fn mount(mebibytes: u32, test: &str) -> Option<Self> {
         may_mount(test).then(|| {
             let directory = tempfile::tempdir().expect("a directory");
@@ -24,7 +26,7 @@ impl SmallDisk {
         })
     }
 
-    /// Where a store may lie on it.
+    /// Folder for a store on it.
     pub fn store(&self) -> PathBuf {
         self.directory.path().join("store")
     }
@@ -60,11 +62,13 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Whether this process may mount. If not, the test has nothing left to do: either it was run in another process that may, and passed,
-/// or the machine permits that to nobody but root, and `cargo xtask test` tells so at its end.
+/// Whether this process may mount. If not, the test returns without checks: either it was run in
+/// another process that may, and passed, or the machine permits that to root only, and
+/// `cargo xtask test` reports that at its end.
 ///
 /// # Panics
-/// When the test failed there; and where nobody would hear that nothing was looked at, which is as root and outside of `cargo xtask test`.
+/// When the test failed there; and as root outside of `cargo xtask test`, where a skipped check
+/// would not be reported.
 pub fn may_mount(test: &str) -> bool {
     if Right::Mount.is_ours().expect("/proc tells") {
         return true;
@@ -105,7 +109,7 @@ pub fn mount(at: &Path, options: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names the file in which a test is put down that had nothing to look at, a line each.
+/// Environment variable with the file in which skipped tests are listed, a line each.
 const NOT_LOOKED_AT: &str = "SWITCHYARD_NOT_LOOKED_AT";
 const IN_A_NAMESPACE: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 const MOUNT: [&str; 4] = ["mount", "-t", "tmpfs", "-o"];

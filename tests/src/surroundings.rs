@@ -1,4 +1,4 @@
-//! What a test needs around it, and the same test in a process of its own where this one has not got that.
+//! Prerequisites of a test, and the same test in a process of its own where this one lacks them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -35,10 +35,11 @@ pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// Runs one test of the calling file again, started by another program that changes what is around it. `test`: its whole name.
+/// Runs one test of the calling file again, started by another program that changes what is around
+/// it. `test`: its whole name.
 ///
 /// # Errors
-/// What it said, unless exactly this one test was run and passed.
+/// Output of the process, unless exactly this one test was run and passed.
 pub fn once_more(program: &str, arguments: &[&str], test: &str) -> anyhow::Result<()> {
     let ended = Command::new(program)
         .args(arguments)

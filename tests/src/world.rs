@@ -1,5 +1,5 @@
-//! The machine around one server, which a test changes while it runs: its clock, its resolver, its disk, its
-//! sleep.
+//! The machine around one server, which a test changes while it runs: its clock, its resolver, its
+//! disk, its sleep.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -11,7 +11,7 @@ use crate::gateways::cc;
 use crate::server::Setup;
 use crate::tidy::root;
 
-/// What the server that is started with its settings sees of the machine.
+/// Environment of the server that is started with its settings.
 pub struct World {
     /// Four numbers, which the shim has mapped.
     file: File,
@@ -60,7 +60,7 @@ impl World {
         self.write(16, i64::try_from(by.as_micros())?)
     }
 
-    /// The machine was suspended for so long, a moment ago: whatever was to happen in that time is due.
+    /// Suspends the machine for this time: timers of that time are overdue afterwards.
     pub fn sleep(&self, by: Duration) -> anyhow::Result<()> {
         let by = i64::try_from(by.as_micros())?;
         let slept = self.slept.fetch_add(by, Ordering::SeqCst) + by;

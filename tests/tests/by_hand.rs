@@ -1,4 +1,4 @@
-//! What an operator does by hand, through the operator API, with the test gateway behind it.
+//! Manual resolution by an operator, through the operator API, with the test gateway behind it.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::environment::Environment;
 use switchyard_tests::eventually;
 use switchyard_tests::merchant::{Merchant, Reply, payment};
 
@@ -64,7 +64,7 @@ impl World {
         Ok(id)
     }
 
-    /// Why the payout needs a person, wherever its merchant reads it.
+    /// Reason for the payout's manual review, wherever its merchant reads it.
     async fn merchant_sees(&self, id: &str, attention: &Value) -> anyhow::Result<()> {
         let path = format!("/v1/payouts/{id}");
         let verify = format!("{path}/verify");

@@ -1,5 +1,5 @@
-//! The checkout page with the test gateway behind it, by a payer who has nothing but forms and links. What browsers add is in
-//! `tests/browser`.
+//! The checkout page with the test gateway behind it, by a payer who has nothing but forms and
+//! links. What browsers add is in `tests/browser`.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::checkout;
 use switchyard::operations::Draining;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
+use switchyard_system::clock::Clock;
 use switchyard_tests::merchant::{Merchant, Reply};
 use tower::ServiceExt;
 

@@ -1,5 +1,5 @@
-//! What the checkout page shows to people, besides the way of a payment: the country it begins with, the merchant's look, receipts,
-//! and pages for lost visitors.
+//! Checkout pages beside the payment itself: the country it begins with, the merchant's look,
+//! receipts, and pages for lost visitors.
 
 use anyhow::Context;
 use axum::body::Body;

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use switchyard::operations::Draining;
 use switchyard::operator;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{
+    AttemptState, Kind, Operator, Resolution, Status, Transaction, Verdict,
+};
 use switchyard_engine::access::{
     AccessError, AmountLimit, Connection, ConnectionChange, ConnectionLimits, NewConnection,
 };
-use switchyard_engine::environment::Environment;
 use switchyard_engine::testing::amount;
-use switchyard_engine::transaction::{
-    AttemptState, Kind, Operator, Resolution, Status, Transaction, Verdict,
-};
 use switchyard_tests::merchant::{Merchant, Reply, payment};
 
 const PAYS: &str = "4149518161";

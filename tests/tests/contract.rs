@@ -1,4 +1,5 @@
-//! Requests that a program makes up from `/openapi.json`: whatever comes, the server answers as its document says, and never with a fault.
+//! Requests that a program generates from `/openapi.json`: each response is as the document says,
+//! and none is an internal error.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -8,8 +9,8 @@ use switchyard_tests::tidy::root;
 use switchyard_tests::{PAYS, Server, Setup, client};
 use tokio::process::Command;
 
-/// No fault of ours, nothing that the document does not mention (statuses, content types, headers, bodies), and nothing accepted that
-/// the document rules out.
+/// No fault of ours, nothing that the document does not mention (statuses, content types, headers,
+/// bodies), and nothing accepted that the document rules out.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance,negative_data_rejection,ignored_auth,unsupported_method";
 

@@ -1,4 +1,5 @@
-//! A payment in one currency, paid by a method of another: the price, the page, the rate in the answer.
+//! A payment in one currency, paid by a method of another: the price, the page, the rate in the
+//! answer.
 
 use anyhow::Context;
 use axum::body::Body;
@@ -6,8 +7,8 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::checkout;
 use switchyard::operations::Draining;
+use switchyard_core::money::{Correction, Currency, Rate};
 use switchyard_engine::access::{AppChange, AppSettings};
-use switchyard_engine::money::{Correction, Currency, Rate};
 use switchyard_tests::merchant::{Merchant, Reply};
 
 const PAYS: &str = "4149518161";

@@ -1,4 +1,5 @@
-//! The crypto library in the whole engine, on a real chain: what a merchant and an operator see of a payment in a token.
+//! The crypto library in the whole engine, on a real chain: the merchant's and the operator's view
+//! of a payment in a token.
 //!
 //! These need anvil, which `cargo xtask test chain` installs.
 
@@ -11,10 +12,10 @@ use std::time::Duration;
 
 use chain::Chain;
 use serde_json::{Value, json};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{CaseReason, PayerAction, Status};
 use switchyard_engine::engine::Choice;
-use switchyard_engine::ids::TransactionId;
 use switchyard_engine::testing::amount;
-use switchyard_engine::transaction::{CaseReason, PayerAction, Status};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{crypto_gateway, eventually};
 

@@ -1,4 +1,5 @@
-//! Flutterwave's library in the whole engine, against Flutterwave's simulator: what a merchant sees, and what the provider's books say.
+//! Flutterwave's library in the whole engine, against Flutterwave's simulator: the merchant's view,
+//! and the provider's ledger.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -17,12 +18,12 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard::{operator, routes};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{self, CaseReason, ClientContext, PayerAction, State, Status};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{Choice, NewPayout};
-use switchyard_engine::gateway::{Listed, ListedState};
-use switchyard_engine::ids::TransactionId;
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::{self, CaseReason, ClientContext, PayerAction, State, Status};
+use switchyard_gateway_host::{Listed, ListedState};
 use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, flutterwave_gateway};
@@ -101,7 +102,7 @@ impl Bench {
         Ok(serde_json::from_slice::<Value>(&bytes)?["data"].take())
     }
 
-    /// What the payer is shown.
+    /// Action that the payer is shown.
     async fn action(&self, id: TransactionId) -> anyhow::Result<PayerAction> {
         eventually("what the payer does next", SOON, || async {
             let found = self.merchant.engine.transaction(id).await?;
@@ -149,7 +150,8 @@ impl Bench {
         Ok((paying, success))
     }
 
-    /// One charge was made and one movement booked, and the payment is a success of one attempt that no person has to look at.
+    /// One charge was made and one movement booked, and the payment is a success of one attempt
+    /// that no person has to look at.
     async fn is_paid_once(&self, paying: &Paying) -> anyhow::Result<()> {
         let found = self.merchant.engine.transaction(paying.id).await?;
         let found = found.expect("it is stored");
@@ -212,7 +214,7 @@ async fn a_forged_callback_is_refused_and_a_lying_one_only_makes_the_engine_ask(
     forged.headers.retain(|(name, _)| name != "verif-hash");
     bench.deliver(&forged).await?;
     bench.rested(CallbackState::Refused, 1).await?;
-    // With the right hash, which whoever saw one callback has.
+    // With the right hash, which any reader of one callback has.
     let mut lie = truth;
     lie.body = lie.body.replace("\"failed\"", "\"successful\"");
     bench.deliver(&lie).await?;
@@ -231,7 +233,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyho
     let bench = Bench::start().await?;
     let mishaps = &bench.flutterwave.mishaps;
     mishaps.next("POST", "/v3/charges", Mishap::LoseAnswer);
-    // What is asked meanwhile is not found at first: that proves nothing.
+    // The next query gets "not found" at first: that proves nothing.
     bench.flutterwave.hide_for(2);
     let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
     let found = bench.merchant.engine.transaction(paying.id).await?;
@@ -362,7 +364,8 @@ async fn the_same_callback_many_times_counts_once_and_after_the_end_not_at_all()
     bench.is_paid_once(&paying).await
 }
 
-/// They prove nothing, since whoever saw one callback knows the secret hash for good: so they neither change an end nor call a person.
+/// Such callbacks prove nothing, since any reader of one callback knows the secret hash for good:
+/// so they neither change an end nor open a case.
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_or_failed_that_comes_after_the_success_changes_nothing() -> anyhow::Result<()> {
     let bench = Bench::start().await?;
@@ -395,7 +398,7 @@ async fn a_callback_with_a_forged_signature_is_refused_though_its_hash_is_right(
     bench.rested(CallbackState::Refused, 1).await?;
     let refused = &bench.callbacks(Some(CallbackState::Refused)).await?[0];
     assert_eq!(refused.transaction, None, "{refused:?}");
-    // The same with its own body is let in.
+    // The same with its own body is accepted.
     bench.deliver(&success).await?;
     bench.rested(CallbackState::Matched, 1).await?;
     bench.is_paid_once(&paying).await

@@ -1,4 +1,5 @@
-//! pawaPay's library in the whole engine, against pawaPay's simulator: what a merchant sees, and what the provider's books say.
+//! pawaPay's library in the whole engine, against pawaPay's simulator: the merchant's view, and the
+//! provider's ledger.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -10,9 +11,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status, Transaction};
 use switchyard_testkit::Mishap;
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, pawapay_gateway};
@@ -128,7 +129,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyho
         .pawapay
         .mishaps
         .next("POST", "/v2/deposits", Mishap::LoseAnswer);
-    // What is asked meanwhile is not found at first: that proves nothing.
+    // The next query gets "not found" at first: that proves nothing.
     bench.pawapay.hide_for(2);
     let payment = bench.pay(PAYS).await?;
     let found = bench.merchant.engine.transaction(payment.id).await?;

@@ -1,4 +1,5 @@
-//! A new provider is a folder and nothing else: one is begun outside of the repository, tested, built, and paid through.
+//! A new provider is a folder and nothing else: one is begun outside of the repository, tested,
+//! built, and paid through.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -14,15 +15,16 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{Choice, NewPayment};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::{Ids, TransactionId};
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status};
+use switchyard_gateway_host::{GatewaySettings, Gateways};
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::eventually;
 use switchyard_tests::gateways::workers;
 use switchyard_tests::tidy::root;
@@ -68,7 +70,7 @@ async fn show(
     Segment(reference): Segment<String>,
 ) -> (StatusCode, Json<Value>) {
     match books.lock().unwrap().get_mut(&reference) {
-        // The payer has confirmed meanwhile.
+        // The payer has confirmed in between.
         Some(charge) => {
             charge["status"] = "paid".into();
             (StatusCode::OK, Json(charge.clone()))
@@ -85,7 +87,8 @@ fn cargo(arguments: &[&str], folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Begins a gateway in a folder of its own, tests it and builds it there, without a network; where its library is.
+/// Begins a gateway in a folder of its own, tests it and builds it there, without a network; where
+/// its library is.
 fn begun(temporary: &Path) -> anyhow::Result<PathBuf> {
     let folder = temporary.join("imaginary");
     let shown = folder.display().to_string();

@@ -1,4 +1,5 @@
-//! Stripe's library in the whole engine, against Stripe's simulator: what a merchant sees, and what the provider's books say.
+//! Stripe's library in the whole engine, against Stripe's simulator: the merchant's view, and the
+//! provider's ledger.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -16,9 +17,9 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::gateway::ListedState;
+use switchyard_core::transaction::{Kind, State, Status, Transaction};
 use switchyard_engine::testing::amount;
-use switchyard_engine::transaction::{Kind, State, Status, Transaction};
+use switchyard_gateway_host::ListedState;
 use switchyard_testkit::{Letter, Mishap};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, stripe_gateway};
@@ -68,7 +69,7 @@ impl Bench {
         Ok((payment, session))
     }
 
-    /// What the operator API answers: status and body.
+    /// Response of the operator API: status and body.
     async fn operator(
         &self,
         method: &str,

@@ -1,4 +1,4 @@
-//! The server dies in the middle of its work, again and again, and nobody is the worse for it.
+//! The server is killed in the middle of its work, again and again, without a loss.
 
 #![expect(clippy::print_stdout, reason = "progress of a long test")]
 
@@ -12,17 +12,18 @@ use switchyard_tests::{Client, FAILS, PAYS, Receiver, Server, Setup, eventually}
 
 const ROUNDS: usize = 50;
 const CLIENTS: usize = 6;
-/// More than the longest wait between two questions about an outcome that is not known, as long as it is young.
+/// More than the longest wait between two questions about an outcome that is not known, as long as
+/// it is young.
 const SETTLED_WITHIN: Duration = Duration::from_secs(90);
 const DELIVERED_WITHIN: Duration = Duration::from_secs(120);
 const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
 const ENDS: [&str; 3] = ["success", "failed", "cancelled"];
 
-/// What becomes of a transaction that a 201 named.
+/// Required end of a transaction that a 201 named.
 #[derive(Clone, Copy, Debug)]
 struct Promise {
     rests: &'static str,
-    /// What its payer types on the checkout page, if it has one.
+    /// Number that its payer enters on the checkout page, if it has one.
     number: Option<&'static str>,
 }
 
@@ -33,7 +34,7 @@ struct Promises {
     open: VecDeque<String>,
 }
 
-/// One merchant and one payer, who go on until the server is gone.
+/// One merchant and one payer, who continue until the server is gone.
 #[derive(Clone)]
 struct Load {
     merchant: Client,
@@ -120,8 +121,9 @@ fn paid_out() -> Made {
     ("/v1/payouts/initialize", payout("Salary", PAYS), promise)
 }
 
-/// The two forms of the page, as a browser without script sends them: true when they lead to the result. Sent again they do no harm, and
-/// where the page no longer asks they lead to where the payment stands.
+/// The two forms of the page, as a browser without script sends them: true when they lead to the
+/// result. Sent again they do no harm, and where the page no longer asks they lead to where the
+/// payment stands.
 async fn pays(payer: &Client, id: &str, number: &str) -> anyhow::Result<bool> {
     let details = [
         ("country", "US"),
@@ -142,7 +144,8 @@ async fn pays(payer: &Client, id: &str, number: &str) -> anyhow::Result<bool> {
     Ok(place.ends_with("/result"))
 }
 
-/// Where a form leads; none while the server says that it cannot. An error: it is gone.
+/// Destination of a form; `None` while the server answers that it cannot. An error: the server is
+/// gone.
 async fn leads_to(
     payer: &Client,
     path: &str,
@@ -205,8 +208,8 @@ async fn fifty_kills_under_load_lose_nothing() -> anyhow::Result<()> {
     no_webhook_is_lost(&receiver, made).await
 }
 
-/// Payments that nobody pays wait; all else ends as its number says, by one attempt. A payer to whom the page shows the choice again, since
-/// the kill came before their answer was kept, answers again.
+/// Unpaid payments wait; all others end as their number says, by one attempt. A payer to whom the
+/// page shows the choice again, since the kill came before their answer was stored, answers again.
 async fn everything_is_found_and_ends_as_it_must(
     server: &Server,
     made: &BTreeMap<String, Promise>,

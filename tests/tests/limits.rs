@@ -1,4 +1,5 @@
-//! Limits on prompts and payouts, and an app that was disabled: on the checkout page and in the API.
+//! Limits on prompts and payouts, and an app that was disabled: on the checkout page and in the
+//! API.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,14 +13,14 @@ use switchyard::checkout;
 use switchyard::operations::{DiskReserve, Draining};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{AppChange, AppSettings, DevelopmentKeys, NewConnection};
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::NewPayout;
-use switchyard_engine::environment::Environment;
 use switchyard_engine::quota::{LimitSettings, PayoutLimits};
-use switchyard_engine::store::Store;
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
 use switchyard_tests::eventually;
 use switchyard_tests::merchant::{Merchant, Reply, payout};
 
@@ -30,7 +31,8 @@ const ADDRESS: &str = "x-test-address";
 /// A queue and a call, on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A merchant whose sandbox is limited, on `store`. `keys`: those of an earlier engine on the same store.
+/// A merchant whose sandbox is limited, on `store`. `keys`: those of an earlier engine on the same
+/// store.
 async fn merchant(
     store: &Store,
     keys: Option<DevelopmentKeys>,

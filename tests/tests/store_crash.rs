@@ -1,6 +1,7 @@
-//! A store whose process is killed at any moment has every acknowledged commit, and no commit in part.
+//! A store whose process is killed at any moment has every acknowledged commit, and no commit in
+//! part.
 
-use switchyard_engine::store::{Backend, Store};
+use switchyard_store::{Backend, Store};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};
 
@@ -12,7 +13,8 @@ fn kill_and_check(backend: Backend, rounds: u64) {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut acknowledged = Vec::new();
     for round in 0..rounds {
-        // Spread over the first of all commits, a full load, and the opening after the crash before.
+        // Spread over the first of all commits, a full load, and the opening after the crash
+        // before.
         let kill = match round % 4 {
             0 => Kill::AfterCommits(1 + (round as usize * 7) % 50),
             1 => Kill::AfterCommits(300 + (round as usize * 131) % 900),

@@ -1,11 +1,12 @@
-//! A store whose disk is full refuses commits with nothing half done, and recovers by itself when there is room again.
+//! A store whose disk is full refuses commits with nothing half done, and recovers by itself when
+//! there is room again.
 //!
 //! The disk is a small file system in memory.
 
 use std::path::Path;
 use std::time::Duration;
 
-use switchyard_engine::store::{Backend, CommitError, Store};
+use switchyard_store::{Backend, CommitError, Store};
 use switchyard_tests::SmallDisk;
 use switchyard_tests::store::rows::{LANES, check, commit, settings};
 
@@ -110,7 +111,8 @@ async fn sled_recovers_from_a_full_disk() {
     a_full_disk_comes_and_goes(Backend::Sled, "sled_recovers_from_a_full_disk").await;
 }
 
-/// The file system: too small for the load, and large enough that the backends write their tables as well as their logs.
+/// The file system: too small for the load, and large enough that the backends write their tables
+/// as well as their logs.
 const MEBIBYTES: u32 = 96;
 /// How often it fills up and is given room, and how much.
 const ROUNDS: usize = 3;

@@ -1,16 +1,17 @@
-//! A store whose machine loses power has every acknowledged commit, and no commit in part: acknowledged means synced.
+//! A store whose machine loses power has every acknowledged commit, and no commit in part:
+//! acknowledged means synced.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use switchyard_engine::store::{Backend, Store};
+use switchyard_store::{Backend, Store};
 use switchyard_tests::store::power_cut::{Before, Survives, build_shim, cut};
 use switchyard_tests::store::process::{Kill, run_and_kill};
 use switchyard_tests::store::rows::{check, lost, settings};
 
-/// What a round leaves of the writes that were not synced.
+/// Fate of the writes that were not synced, in each round.
 const SURVIVES: [Survives; 4] = [
     Survives::Nothing,
     Survives::Pages,
@@ -57,7 +58,8 @@ impl Machine {
         }
     }
 
-    /// Lets the child write until the power fails, then looks at what is left. Says what is wrong with it.
+    /// Lets the child write until the power fails, then looks at what is left. Says what is wrong
+    /// with it.
     fn run(&mut self, kill: Kill, survives: Survives, seed: u64) -> Result<(), String> {
         let context = |wrong: String| {
             format!(
@@ -104,7 +106,8 @@ impl Machine {
     }
 }
 
-/// Cuts the power in rounds over the same store. Says what is wrong after one of them, if anything ever is.
+/// Cuts the power in rounds over the same store. Says what is wrong after one of them, if anything
+/// ever is.
 fn cut_and_check(backend: Backend, rounds: u64, lying: &'static str) -> Result<(), String> {
     let mut machine = Machine::new(backend, lying);
     for round in 0..rounds {
@@ -134,8 +137,8 @@ fn cut_the_making(backend: Backend, rounds: u64) {
     }
 }
 
-/// The kill may fall between the creation of a file and the shim's note of it: then the log still tells of the file that had
-/// its inode before.
+/// The kill may fall between the creation of a file and the shim's note of it: then the log still
+/// names the file that had its inode before.
 #[test]
 fn a_file_that_was_created_and_not_noted_is_not_taken_for_the_one_whose_inode_it_got() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -171,7 +174,8 @@ fn sled_keeps_what_it_acknowledged_when_the_power_fails() {
     cut_and_check(Backend::Sled, 12, "").unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
-/// Without the sync that its adapter adds, sled has only `sync_file_range` between an acknowledgment and a loss.
+/// Without the sync that its adapter adds, sled has only `sync_file_range` between an
+/// acknowledgment and a loss.
 #[test]
 fn the_cut_shows_that_sled_would_lose_commits_without_the_added_sync() {
     let wrong = cut_and_check(Backend::Sled, 12, "fdatasync").expect_err("the loss is found");

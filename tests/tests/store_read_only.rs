@@ -1,11 +1,12 @@
-//! A store whose disk turns read-only refuses commits, and recovers by itself when it can be written again.
+//! A store whose disk turns read-only refuses commits, and recovers by itself when it can be
+//! written again.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use switchyard_engine::store::{Backend, OpenError, Store};
+use switchyard_store::{Backend, OpenError, Store};
 use switchyard_tests::small_disk::{may_mount, mount};
 use switchyard_tests::store::power_cut::build_shim;
 use switchyard_tests::store::rows::{check, lost, settings};

@@ -1,4 +1,5 @@
-//! The repository keeps the rules of the house. What each rule is, and a proof that it can fail: `tests/src/tidy/`.
+//! The repository keeps its lint rules. Each rule, with a proof that it can fail:
+//! `tests/src/tidy/`.
 
 use serde_json::Value;
 use switchyard_tests::tidy::{

@@ -17,7 +17,7 @@ fn impatient() -> Setup {
     }
 }
 
-/// A payout that succeeds by itself, and so has two events.
+/// A payout that succeeds without further action, and so has two events.
 async fn pay_out(server: &Server) -> anyhow::Result<String> {
     let answer = server
         .merchant()
@@ -27,7 +27,7 @@ async fn pay_out(server: &Server) -> anyhow::Result<String> {
     Ok(answer.data("id")?.to_owned())
 }
 
-/// What came about this transaction, once `event` was acknowledged.
+/// Deliveries about this transaction, once `event` was acknowledged.
 async fn until_acknowledged(
     receiver: &Receiver,
     id: &str,
@@ -48,7 +48,8 @@ async fn until_acknowledged(
     .await
 }
 
-/// `success` comes after `initiated` was acknowledged, or when three seconds have passed since its first attempt (decisions 6).
+/// `success` comes after `initiated` was acknowledged, or when three seconds have passed since its
+/// first attempt (decisions 6).
 fn assert_in_order(received: &[Delivery], began: Instant) {
     let first = |event: &str, acknowledged: bool| {
         let is_it = |delivery: &&Delivery| {

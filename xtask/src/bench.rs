@@ -7,15 +7,16 @@ use crate::run::{cargo, must, program, root, target};
 
 /// Measure speed and size on this machine, each figure beside a limit measured in the same run
 ///
-/// Prints a table. When everything is measured it also writes docs/benchmarks.md, with the machine, the commit and the method. That takes
-/// some twenty minutes; the machine should have nothing else to do.
+/// Prints a table. When everything is measured it also writes docs/benchmarks.md, with the machine,
+/// the commit and the method. That takes some twenty minutes; the machine should have nothing else
+/// to do.
 #[derive(Args)]
 #[command(after_help = PARTS)]
 pub struct Bench {
-    /// What to measure; everything without it
+    /// Parts to measure [default: all]
     #[arg(value_name = "PART", value_parser = names(), hide_possible_values = true)]
     parts: Vec<String>,
-    /// So little that it takes seconds and its figures mean nothing: to see that every part still runs
+    /// Run so few repetitions that the figures mean nothing, to check that every part works
     #[arg(long)]
     tiny: bool,
 }

@@ -1,7 +1,9 @@
-//! `cargo xtask fuzz`: the targets of tests/fuzz under libFuzzer and AddressSanitizer, for as long as somebody likes.
+//! `cargo xtask fuzz`: the targets of tests/fuzz under libFuzzer and AddressSanitizer, for any
+//! time.
 //!
-//! What it finds stays below `target/fuzz`: the growing corpus, and under `artifacts` what broke a target. The ordinary tests run the same
-//! targets over the corpus of the repository; building with a sanitizer takes too long for them.
+//! Results stay below `target/fuzz`: the growing corpus, and under `artifacts` the inputs that
+//! broke a target. The ordinary tests run the same targets over the corpus of the repository;
+//! building with a sanitizer takes too long for them.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +19,7 @@ pub struct Fuzz {
     /// Only these targets
     #[arg(value_name = "TARGET")]
     only: Vec<String>,
-    /// For so long each
+    /// Seconds for each target
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     seconds: u64,
     /// List the targets and stop
@@ -59,7 +61,7 @@ impl Fuzz {
     }
 
     fn command(&self, fuzzer: &Path, name: &str) -> anyhow::Result<std::process::Command> {
-        // What is found is kept apart: the repository's corpus stays small, and grows by hand.
+        // Results are kept apart: the repository's corpus stays small, and grows by hand.
         let (found, artifacts) = (folder("corpus").join(name), folder("artifacts").join(name));
         std::fs::create_dir_all(&found)?;
         std::fs::create_dir_all(&artifacts)?;
@@ -82,7 +84,8 @@ impl Fuzz {
         fuzz.arg(format!("-artifact_prefix={}/", artifacts.display()));
         fuzz.args([
             "-rss_limit_mb=2048",
-            // The document of the API is kept for as long as a program runs, once for each router; the targets make several.
+            // The document of the API is kept for as long as a program runs, once for each router;
+            // the targets make several.
             "-detect_leaks=0",
             "-timeout=10",
             "-max_len=65536",

@@ -1,16 +1,17 @@
-//! `cargo xtask`: what a person or a machine does with this repository.
+//! `cargo xtask`: build, serve, test and measure this repository.
 //!
 //! - `serve` builds the engine and the bundled gateways and serves in development mode;
 //! - `test` installs what the tests need and runs every test there is;
-//! - `simulate` runs the engine in a world that loses, lies and kills, by seed;
+//! - `simulate` runs the engine in a simulated world with injected faults, by seed;
 //! - `model` explores every history of one payment or payout, up to a bound;
 //! - `mutants` changes the core's rules one at a time, and counts what the tests find;
 //! - `bench` measures speed and size;
 //! - `sweep` kills the real program under load, or restores backups of it, and counts the losses;
-//! - `fuzz` runs everything that reads foreign bytes against any bytes, for as long as one likes;
+//! - `fuzz` runs every parser of untrusted bytes under libFuzzer;
 //! - `sbom` writes the bill of materials;
-//! - `gateway` begins a new gateway, and checks one that is built;
-//! - `stage` only builds, and lays the program and its gateways side by side, for tests that start the real program.
+//! - `gateway` creates a new gateway, and checks a built one;
+//! - `stage` only builds, and puts the program and its gateways into one folder, for tests that
+//!   start the real program.
 
 #![expect(clippy::print_stdout, reason = "output of a command")]
 

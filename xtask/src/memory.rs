@@ -1,13 +1,16 @@
-//! The step `memory`: the SDK's side of the C surface, which is all that is unsafe in a gateway, under tools that see what a test does not.
+//! The step `memory`: the SDK's side of the C surface, the only unsafe code in a gateway, under
+//! tools that find memory errors.
 //!
-//! AddressSanitizer needs nothing that is not here. Miri knows more (what a reference promises, where a pointer came from, what was never
-//! written), and no stable toolchain has it: it judges as well where it is installed, and the step says so where it is not.
+//! AddressSanitizer needs no further tool. Miri finds more (the rules of references, the provenance
+//! of pointers, uninitialized reads), and no stable toolchain has it: it runs where it is
+//! installed, and the step reports where it is not.
 
 use std::process::Command;
 
 use crate::run::{self, cargo, must, program};
 
-/// The toolchain that is asked for Miri. `rustup component add miri --toolchain nightly` puts it there.
+/// The toolchain that is asked for Miri. `rustup component add miri --toolchain nightly` puts it
+/// there.
 const TOOLCHAIN: &str = "nightly";
 /// Names another one.
 const VARIABLE: &str = "SWITCHYARD_MIRI_TOOLCHAIN";
@@ -30,8 +33,8 @@ pub fn test() -> anyhow::Result<()> {
 
 const SDK: &str = "switchyard-gateway";
 
-/// Leaks are not looked for: the payload of a caught panic is leaked on purpose, since its drop may panic again. A target that is named
-/// keeps the sanitizer out of build scripts and macros.
+/// Leaks are not looked for: the payload of a caught panic is leaked on purpose, since its drop may
+/// panic again. A target that is named keeps the sanitizer out of build scripts and macros.
 fn sanitized() -> Command {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut tests = cargo();
@@ -46,7 +49,8 @@ fn sanitized() -> Command {
     tests
 }
 
-/// `cargo miri` of that toolchain, through rustup's own cargo: the one that runs us belongs to ours.
+/// `cargo miri` of that toolchain, through rustup's own cargo: the one that runs us belongs to
+/// ours.
 fn miri() -> Command {
     let mut miri = program("cargo");
     let toolchain = std::env::var(VARIABLE).unwrap_or_else(|_| TOOLCHAIN.to_owned());

@@ -21,34 +21,43 @@ pub struct Mutants {
     only: Option<String>,
 }
 
-/// The tests of these files are compiled with the model checker, without the rest of the engine.
 const FILES: [&str; 3] = [
-    "engine/src/transaction/**",
-    "engine/src/money/**",
-    "engine/src/routing/**",
+    "engine/core/src/transaction/**",
+    "engine/core/src/money/**",
+    "engine/core/src/routing/**",
 ];
 const PROFILE: &str = "--profile=mutants";
-const TESTS: [&str; 2] = ["--package", "switchyard-model"];
-const OPTIMISED: &str = "--config=profile.mutants.package.switchyard-model.opt-level=2";
+const UNIT_TESTS: [&str; 2] = ["--package", "switchyard-core"];
+const MODEL: [&str; 2] = ["--package", "switchyard-model"];
+const OPTIMISED: [&str; 2] = [
+    "--config=profile.mutants.package.switchyard-core.opt-level=2",
+    "--config=profile.mutants.package.switchyard-model.opt-level=2",
+];
 
 impl Mutants {
     pub fn run(&self) -> anyhow::Result<()> {
-        // Without a change they pass. cargo-mutants would build the whole engine to see that.
-        must(cargo().args(["test", PROFILE]).args(TESTS).arg("--lib"))?;
-        self.pass(&["--lib"], false)?;
+        // Without a change they pass.
+        must(
+            cargo()
+                .args(["test", PROFILE])
+                .args(UNIT_TESTS)
+                .arg("--lib"),
+        )?;
+        self.pass("switchyard-core", &["--lib"], false)?;
         if self.model {
-            must(cargo().args(["test", PROFILE, OPTIMISED]).args(TESTS))?;
-            self.pass(&["--test=model", OPTIMISED], true)?;
+            must(cargo().args(["test", PROFILE]).args(OPTIMISED).args(MODEL))?;
+            let [core, model] = OPTIMISED;
+            self.pass("switchyard-model", &["--test=model", core, model], true)?;
         }
         println!("the lists are in {}", run::target().display());
         Ok(())
     }
 
     /// `again`: only what was not found before.
-    fn pass(&self, tests: &[&str], again: bool) -> anyhow::Result<()> {
+    fn pass(&self, package: &str, tests: &[&str], again: bool) -> anyhow::Result<()> {
         let mut mutants = program(tools::cargo_mutants()?);
-        mutants.args(["mutants", "--package", "switchyard-engine"]);
-        mutants.args(["--test-package", "switchyard-model", PROFILE]);
+        mutants.args(["mutants", "--package", "switchyard-core"]);
+        mutants.args(["--test-package", package, PROFILE]);
         mutants.args(["--baseline=skip", "--jobs=1"]);
         mutants.args(FILES.iter().flat_map(|files| ["--file", files]));
         mutants.args(tests.iter().map(|test| format!("--cargo-arg={test}")));
@@ -62,7 +71,7 @@ impl Mutants {
         }
         mutants.args(self.only.iter().flat_map(|only| ["--re", only]));
         let status = mutants.status().context("cannot start cargo-mutants")?;
-        // 2: some were not found. 3: some did not come to an end, which counts as found.
+        // 2: some mutants survived. 3: some timed out, which counts as caught.
         match status.code() {
             Some(0 | 2 | 3) => Ok(()),
             _ => bail!("cargo-mutants ended with {status}"),

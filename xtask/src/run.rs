@@ -13,14 +13,15 @@ pub fn root() -> &'static Path {
         .expect("xtask stands in the workspace")
 }
 
-/// Where cargo builds to.
+/// Cargo's target folder.
 pub fn target() -> PathBuf {
     let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(set.unwrap_or_else(|| PathBuf::from("target")))
 }
 
-/// The cargo that runs us, without what it told us about our own package: build scripts (ring's, for one) look at these names, and would
-/// build again, with all that depends on them, each time that they differ.
+/// The cargo that runs us, without what it told us about our own package: build scripts (ring's,
+/// for one) look at these names, and would build again, with all that depends on them, each time
+/// that they differ.
 pub fn cargo() -> Command {
     let mut cargo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {

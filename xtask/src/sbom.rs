@@ -1,8 +1,10 @@
-//! `cargo xtask sbom`: the bill of materials of the program and its gateways, as CycloneDX 1.6 in JSON.
+//! `cargo xtask sbom`: the bill of materials of the program and its gateways, as CycloneDX 1.6 in
+//! JSON.
 //!
-//! Every package of `Cargo.lock` is in it, with the checksum that it is held to. `required` is what a deployed program has in it;
-//! `excluded` is what only building and testing need, or another system. What lies in the repository and was made by others is
-//! [`VENDORED`]. Two runs over the same commit give the same bytes: there is no time and no serial number in it.
+//! Every package of `Cargo.lock` is in it, with its pinned checksum. `required` packages are in a
+//! deployed program; `excluded` ones are needed for building and testing only, or on another
+//! system. Third-party files in the repository are [`VENDORED`]. Two runs over the same commit give
+//! the same bytes: there is no time and no serial number in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,7 +21,7 @@ use crate::stage::bundled_gateways;
 /// Write the bill of materials (CycloneDX JSON), and print where it is
 #[derive(Args)]
 pub struct Sbom {
-    /// Where to, instead of target/switchyard.cdx.json
+    /// Output file [default: target/switchyard.cdx.json]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -36,7 +38,7 @@ impl Sbom {
     }
 }
 
-/// What others made and we keep in the repository: path, name, version, licence.
+/// Third-party files in the repository: path, name, version, licence.
 const VENDORED: &[(&str, &str, &str, &str)] = &[(
     "api/src/docs/vendor/redoc.standalone.js",
     "redoc",
@@ -58,7 +60,7 @@ struct Locked {
     needs: Vec<Id>,
 }
 
-/// What cargo knows of the packages that can be built here.
+/// Cargo's metadata of the packages that can be built here.
 #[derive(Default)]
 struct Known {
     licences: BTreeMap<Id, String>,
@@ -175,7 +177,7 @@ fn locked() -> anyhow::Result<Vec<Locked>> {
     Ok(locked)
 }
 
-/// What cargo knows of all packages that a system needs.
+/// Cargo's metadata of all packages that a system needs.
 fn metadata(system: &str) -> anyhow::Result<Value> {
     let mut cargo = run::cargo();
     cargo.args([
@@ -197,7 +199,8 @@ fn metadata(system: &str) -> anyhow::Result<Value> {
 }
 
 impl Known {
-    /// Takes in the licences, and what `roots` have in them: their dependencies, without those that only building and testing need.
+    /// Takes in the licences, and what `roots` have in them: their dependencies, without those that
+    /// only building and testing need.
     fn learn(&mut self, metadata: &Value, roots: &[String]) -> anyhow::Result<()> {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

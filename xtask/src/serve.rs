@@ -7,7 +7,8 @@ use clap::Args;
 
 use crate::stage::Stage;
 
-/// Build everything and serve in development mode: a seeded app, its keys printed, the test gateway loaded
+/// Build everything and serve in development mode: a seeded app, its keys printed, the test gateway
+/// loaded
 #[derive(Args)]
 pub struct Serve {
     /// Port to listen on

@@ -9,8 +9,9 @@ use crate::run::{cargo, must, program, target};
 /// Run the engine in a world that loses, delays, lies and kills, by seed
 #[derive(Args)]
 pub struct Simulate {
-    /// `--seeds N --seconds S`, `--seed X` to replay one, `--plant N` to look for planted faults; `-- --help` lists them. With
-    /// `--optimised`, which takes minutes to build and saves a fifth of the time, for long runs
+    /// `--seeds N --seconds S`, `--seed X` to replay one, `--plant N` to look for planted faults;
+    /// `-- --help` lists them. With `--optimised`, which takes minutes to build and saves a fifth
+    /// of the time, for long runs
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     what: Vec<String>,
 }
@@ -37,7 +38,8 @@ impl Simulate {
     }
 }
 
-/// A cold build of all dependencies with optimisation costs more than it saves in a run of a minute.
+/// A cold build of all dependencies with optimisation costs more than it saves in a run of a
+/// minute.
 fn optimised() -> anyhow::Result<PathBuf> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--profile", "simulation"]);
@@ -47,7 +49,8 @@ fn optimised() -> anyhow::Result<PathBuf> {
 
 fn for_development() -> anyhow::Result<PathBuf> {
     let mut build = cargo();
-    // The whole workspace's features, so that all that the other steps have compiled is used again; the engine alone is optimised.
+    // The whole workspace's features, so that all that the other steps have compiled is used again;
+    // the engine alone is optimised.
     build.args(["build", "--quiet", "--workspace", "--bin", "simulate"]);
     for package in [
         "switchyard-engine",

@@ -5,7 +5,8 @@
 //! target/stage/debug/gateways/*.so
 //! ```
 //!
-//! A bundled gateway is a folder of `plugins/` with a `gateway.json`. To add one is to add the folder: nothing here lists them.
+//! A bundled gateway is a folder of `plugins/` with a `gateway.json`. To add one is to add the
+//! folder: nothing here lists them.
 
 use std::path::{Path, PathBuf};
 
@@ -49,8 +50,8 @@ impl Stage {
                 build.args(["--package", name]);
             }
         } else {
-            // The whole workspace, so that `serve` and `test` share one build: cargo would compile the dependencies of a part of it again,
-            // with that part's features.
+            // The whole workspace, so that `serve` and `test` share one build: cargo would compile
+            // the dependencies of a part of it again, with that part's features.
             build.arg("--workspace");
         }
         run::must(&mut build)?;

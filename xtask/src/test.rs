@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every test there is, one step after another, all of them even when one fails.
+//! `cargo xtask test`: every test there is, one step after another, all of them even when one
+//! fails.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,7 +27,8 @@ struct Step {
     run: fn() -> anyhow::Result<()>,
 }
 
-/// Cheap ones first: what is wrong is known early. `stage` stands before all that start the real program.
+/// Cheap ones first: errors are known early. `stage` is before all steps that start the real
+/// program.
 const STEPS: &[Step] = &[
     Step {
         name: "format",
@@ -161,12 +163,14 @@ fn timed(step: &'static Step) -> Timed {
     (step, start.elapsed(), result)
 }
 
-/// Where a test puts itself down, a line each, that passes because it has nothing to look at on this machine. None does as root.
+/// File in which a test is listed, a line each, that passes without checks because this machine
+/// lacks a prerequisite. None does as root.
 fn not_looked_at() -> PathBuf {
     run::target().join("not-looked-at.txt")
 }
 
-/// The last line is alone, for whoever reads the log by program. `blind`: the tests that had nothing to look at, a line each.
+/// The last line is separate, for programs that read the log. `blind`: the tests without checks, a
+/// line each.
 fn summarize(results: &[Timed], blind: &str) {
     println!("\n{:<10} {:>7}  result", "step", "time");
     for (step, time, result) in results {
@@ -209,7 +213,8 @@ fn lints() -> anyhow::Result<()> {
     ]))
 }
 
-/// Everything is documented for those who read the code, so a public item may point to a private one.
+/// Everything is documented for those who read the code, so a public item may point to a private
+/// one.
 fn docs() -> anyhow::Result<()> {
     let mut doc = cargo();
     doc.env(
@@ -344,13 +349,14 @@ fn licences() -> anyhow::Result<()> {
     ]))
 }
 
-/// The list of known holes is on the network. Without one this says so, and is no failure: a step that looked at nothing must not read
-/// like one that found nothing, and no commit is at fault for a machine without a network.
+/// The list of known holes is on the network. Without one this says so, and is no failure: a step
+/// that looked at nothing must not read like one that found nothing, and no commit is at fault for
+/// a machine without a network.
 fn advisories() -> anyhow::Result<()> {
     let deny = tools::cargo_deny()?;
     let mut fetch = program(&deny);
     fetch.args(["fetch", "db"]).env("GIT_TERMINAL_PROMPT", "0");
-    // Slower than a kilobyte a second for so long is no answer.
+    // A download below a kilobyte a second for this time is aborted.
     let patience = [
         ("GIT_HTTP_LOW_SPEED_LIMIT", "1000"),
         ("GIT_HTTP_LOW_SPEED_TIME", "20"),
@@ -371,7 +377,7 @@ fn advisories() -> anyhow::Result<()> {
     must(program(deny).args(["--offline", "check", "--hide-inclusion-graph", "advisories"]))
 }
 
-/// Where cargo-deny keeps the list.
+/// Whether cargo-deny has a stored list of advisories.
 fn has_kept_advisories() -> bool {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
     let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);

@@ -1,8 +1,9 @@
 //! Tools of the tests beside cargo: a browser, a local chain, npm and Python packages, cargo-deny,
 //! promtool.
 //!
-//! Each is looked for first and installed where we can: Debian's packages into the system (as root), all else under `target/tools`,
-//! never into the tree. What cannot be had is an error that says what to install.
+//! Each is searched first and installed where possible: Debian's packages into the system (as
+//! root), all others under `target/tools`, never into the tree. A tool that cannot be installed is
+//! an error with the name of the missing package.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,10 +1,12 @@
-// What script adds to pages that work without it: live status, a countdown, a search box, and a button that is pressed once.
+// What script adds to pages that work without it: live status, a countdown, a search box, and a
+// button that is pressed once.
 'use strict';
 {
   const one = (selector) => document.querySelector(selector);
   const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
 
-  // A form is sent once. Coming back to the page, from the browser's own store as well, makes it ready again.
+  // A form is sent once. Coming back to the page, from the browser's own store as well, makes it
+  // ready again.
   const sendOnce = () => {
     each('form[data-once]', (form) => form.addEventListener('submit', (event) => {
       if (form.dataset.sent) { event.preventDefault(); return; }
@@ -148,7 +150,8 @@
     addEventListener('pageshow', (event) => { if (event.persisted) location.reload(); });
   };
 
-  // Returns to the merchant automatically, late enough to read the page, with a button that stops it.
+  // Returns to the merchant automatically, late enough to read the page, with a button that stops
+  // it.
   const goBack = () => {
     const leave = one('[data-leave]');
     if (!leave) return;

@@ -1,8 +1,9 @@
-//! `/callbacks/{connection}`: where providers send their news. The engine stores each before it is answered.
+//! `/callbacks/{connection}`: where providers send their news. The engine stores each before it is
+//! answered.
 //!
-//! The address is the only thing that a sender has to know, and it proves nothing: what a callback says counts when its gateway has
-//! verified it. Providers read the status: anything but the gateway's own answer makes them send again, or stop for good where there
-//! is no such connection.
+//! A sender needs the address only, and the address proves nothing: a callback takes effect when
+//! its gateway has verified it. Providers read the status: any response but the gateway's own makes
+//! them send again, or stop for good where there is no such connection.
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,17 +12,17 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::CALLBACK_BODY_BYTES;
 use switchyard_engine::callback::{CallbackRequest, ReceiveError};
-use switchyard_engine::gateway::manifest::CallbackAnswer;
-use switchyard_engine::ids::ConnectionId;
-use switchyard_engine::limits::CALLBACK_BODY_BYTES;
+use switchyard_gateway_host::manifest::CallbackAnswer;
 
 use crate::client::context;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::operations::{CLIENT_ADDRESS, CLIENT_COUNTRY};
 use crate::state::ApiState;
 
-/// What follows the connection is for its gateway to read.
+/// Routes of callbacks. The path after the connection is for its gateway to parse.
 pub fn routes() -> Router<ApiState> {
     let all = || get(receive).post(receive).put(receive).patch(receive);
     Router::new()
@@ -106,5 +107,5 @@ fn too_large() -> ApiError {
     problem.into()
 }
 
-/// A provider that is told this sends again after minutes anyway.
+/// A provider that receives this sends again after minutes anyway.
 const LIMITED_RETRY_SECONDS: u32 = 5;

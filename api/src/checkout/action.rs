@@ -1,7 +1,7 @@
 //! Payer's next step at the provider, rendered as text, links, copy buttons and QR codes.
 
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::transaction::{PayerAction, Translated};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{PayerAction, Translated};
 use url::Url;
 
 use super::crypto::{self, CryptoView};
@@ -223,8 +223,8 @@ pub(super) fn drawn(text: &str, label: &str) -> Option<Qr> {
     })
 }
 
-/// Image of the provider, when it gives no text for a QR code: a PNG as a data URL, which no browser
-/// executes or fetches.
+/// Image of the provider, when it gives no text for a QR code: a PNG as a data URL, which no
+/// browser executes or fetches.
 fn shown(context: &PageContext, image: Option<&str>) -> Option<Qr> {
     let image = image.filter(|image| is_png(image))?;
     let label = context.say("qr-label").replace('"', "");

@@ -3,7 +3,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{AfterCallOff, Attempt, AttemptState, CallOff, DeclineReason};
+use switchyard_core::transaction::{AfterCallOff, Attempt, AttemptState, CallOff, DeclineReason};
 
 use super::answers::Answers;
 use super::leave::way_back;
@@ -172,7 +172,7 @@ mod tests {
     use crate::checkout::language::Language;
     use crate::checkout::needs::check;
     use crate::checkout::tests::samples;
-    use switchyard_engine::directory::country;
+    use switchyard_core::directory::country;
 
     #[test]
     fn an_attempt_that_was_given_up_has_ended_and_did_not_fail() {

@@ -1,13 +1,13 @@
-//! Payer's answers so far, passed from page to page in the URL, encrypted: a plain phone number would
-//! stay in the browser's history and in logs of proxies.
+//! Payer's answers so far, passed from page to page in the URL, encrypted: a plain phone number
+//! would stay in the browser's history and in logs of proxies.
 //!
-//! There are no sessions. Two tabs carry two sets of answers and do not disturb each other; a link that is too old to open, or that
-//! belongs to another payment, is as good as none.
+//! There are no sessions. Two tabs carry two independent sets of answers; a link that is too old to
+//! open, or that belongs to another payment, is treated as a missing one.
 
 use serde::{Deserialize, Serialize};
+use switchyard_core::ids::{AccountId, TransactionId};
+use switchyard_core::money::Amount;
 use switchyard_engine::access::{Sealed, Vault};
-use switchyard_engine::ids::{AccountId, TransactionId};
-use switchyard_engine::money::Amount;
 
 use super::needs::Values;
 use super::page_context::PageContext;
@@ -20,8 +20,8 @@ pub struct Answers {
     /// ISO 3166-1 alpha-2.
     pub country: String,
     pub given: Values,
-    /// How many attempts the payment had when the payer began to answer. A form that is sent twice, or that lay open while another
-    /// tab paid, is told by it from a new wish to pay.
+    /// Number of attempts of the payment when the payer began to answer. It distinguishes a new
+    /// confirmation from a form that is sent twice, or that was left open while another tab paid.
     pub attempts: usize,
     /// The form has been sent, so its mistakes are shown.
     pub sent: bool,
@@ -46,7 +46,8 @@ impl Answers {
         }
     }
 
-    /// A text for an address. `None` when the account has no key, which a stored account always has.
+    /// A text for an address. `None` when the account has no key, which a stored account always
+    /// has.
     pub fn seal(&self, vault: &Vault, account: AccountId) -> Option<String> {
         let plain = serde_json::to_vec(self).ok()?;
         let sealed = vault.seal(account, PURPOSE, &plain).ok()?;

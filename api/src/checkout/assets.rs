@@ -1,4 +1,5 @@
-//! The style and the script of the pages. Both are written into each page: a first view is one request.
+//! The style and the script of the pages. Both are written into each page: a first view is one
+//! request.
 
 use std::sync::LazyLock;
 
@@ -14,7 +15,8 @@ pub static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     packed(source, "//")
 });
 
-/// Lines without indentation, blank lines and whole-line comments. Line ends stay: they may matter to a script.
+/// Lines without indentation, blank lines and whole-line comments. Line ends stay: they may matter
+/// to a script.
 fn packed(source: &str, comment: &str) -> String {
     let lines = source.lines().map(str::trim);
     let kept: Vec<_> = lines

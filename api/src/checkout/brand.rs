@@ -2,8 +2,8 @@
 
 use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
+use switchyard_core::colour::{Colour, LEAST_CONTRAST};
 use switchyard_engine::access::App;
-use switchyard_engine::colour::{Colour, LEAST_CONTRAST};
 
 /// Grounds of the style sheet's dark scheme: text in the accent colour stands on both.
 const DARK_CARD: Colour = Colour::new(0x17, 0x20, 0x1d);
@@ -22,7 +22,8 @@ pub fn logo_path(app: &App) -> Option<String> {
     Some(format!("/icons/logos/{}?v={mark}", app.id))
 }
 
-/// Rules that put the app's colour in place of the accent of the style sheet, in the light and the dark scheme.
+/// Rules that put the app's colour in place of the accent of the style sheet, in the light and the
+/// dark scheme.
 pub fn theme(app: &App) -> Option<String> {
     let own = Colour::parse(app.settings.accent_colour.as_deref()?)?;
     let light = [

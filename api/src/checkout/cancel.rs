@@ -2,8 +2,8 @@
 
 use askama::Template;
 use axum::response::Response;
+use switchyard_core::transaction::Refusal;
 use switchyard_engine::engine::EngineError;
-use switchyard_engine::transaction::Refusal;
 
 use super::page_context::{Frame, PageContext};
 use super::request::CheckoutRequest;

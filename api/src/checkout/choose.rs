@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::directory::{Category, Country};
+use switchyard_core::directory::{Category, Country};
 
 use super::again;
 use super::menu::{Menu, PaymentOption, country_name};
@@ -35,7 +35,7 @@ struct MethodRow {
     href: String,
     icon: String,
     name: String,
-    /// What it is, unless its name says so.
+    /// Kind of the method, unless its name contains it.
     kind: Option<String>,
 }
 

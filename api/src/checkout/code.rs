@@ -1,13 +1,14 @@
 //! Code that the provider sent to the payer: the form on the waiting page, and its submission.
 //!
-//! The code is a secret: it goes to the gateway and is kept nowhere, neither in an address nor on the timeline nor in a log.
+//! The code is a secret: it goes to the gateway and is kept nowhere, neither in an address nor on
+//! the timeline nor in a log.
 
 use axum::response::Response;
-use switchyard_engine::directory::phone::plain_digits;
+use switchyard_core::directory::phone::plain_digits;
+use switchyard_core::limits::{CODE_CHARACTERS, CODES_PER_ATTEMPT};
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::{Attempt, PayerAction};
 use switchyard_engine::engine::EngineError;
-use switchyard_engine::limits::{CODE_CHARACTERS, CODES_PER_ATTEMPT};
-use switchyard_engine::secret::Secret;
-use switchyard_engine::transaction::{Attempt, PayerAction};
 
 use super::form::Form;
 use super::page_context::PageContext;

@@ -2,11 +2,11 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::charge::Charge;
-use switchyard_engine::directory::Category;
+use switchyard_core::charge::Charge;
+use switchyard_core::directory::Category;
+use switchyard_core::transaction::Refusal;
 use switchyard_engine::engine::{Choice, EngineError};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::Refusal;
+use switchyard_records::NewCustomer;
 
 use super::again;
 use super::answers::Answers;
@@ -280,7 +280,8 @@ fn choice(request: &CheckoutRequest, ready: Ready) -> Choice {
     }
 }
 
-/// The engine said no, and nothing was begun: to the page that fits, with a word where the payer has to choose again.
+/// The engine said no, and nothing was begun: to the page that fits, with a word where the payer
+/// has to choose again.
 fn refused(context: &PageContext, refusal: &Refusal) -> Response {
     match refusal {
         Refusal::AttemptUnderWay => context.go("wait", &[]),

@@ -1,10 +1,10 @@
-//! Instructions for a payment in coins: address, amount with its unit, remaining time, and a QR code of
-//! each form that wallets read.
+//! Instructions for a payment in coins: address, amount with its unit, remaining time, and a QR
+//! code of each form that wallets read.
 
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::language::Language as Written;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::PayerAction;
+use switchyard_core::language::Language as Written;
+use switchyard_core::money::Amount;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::PayerAction;
 
 use super::action::{Link, Qr, drawn, is_late, is_wallet_address, sends_until};
 use super::page_context::{PageContext, TimeLeft};

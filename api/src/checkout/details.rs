@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::checkout::language::Language;
     use crate::checkout::tests::samples;
-    use switchyard_engine::directory::country;
+    use switchyard_core::directory::country;
 
     /// Number of the field on a page for a customer whose number the merchant gave.
     fn shown(typed: Option<&str>) -> (String, String) {

@@ -1,4 +1,5 @@
-//! Pages for when there is no payment to show: an unknown link, a store that cannot answer, a request that no form of ours sends.
+//! Pages for when there is no payment to show: an unknown link, a store that cannot answer, a
+//! request that no form of ours sends.
 
 use askama::Template;
 use axum::http::header::RETRY_AFTER;

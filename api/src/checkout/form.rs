@@ -32,8 +32,8 @@ impl Form {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// Text of a field without control characters, cut a little above the allowed length: an encrypted copy
-    /// is passed from page to page.
+    /// Text of a field without control characters, cut a little above the allowed length: an
+    /// encrypted copy is passed from page to page.
     pub fn text(&self, name: &str) -> String {
         let letters = self.get(name).chars().filter(|letter| !letter.is_control());
         letters.take(MOST_CHARACTERS + 1).collect()

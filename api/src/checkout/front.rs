@@ -1,11 +1,12 @@
-//! Pages for people at addresses that belong to no payment: the front page, and what an unknown address shows.
+//! Pages for people at addresses that belong to no payment: the front page, and what an unknown
+//! address shows.
 
 use askama::Template;
 use axum::extract::Request;
 use axum::http::header::{ACCEPT, ACCEPT_LANGUAGE};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use switchyard_engine::ids::{PaymentId, TransactionId};
+use switchyard_core::ids::{PaymentId, TransactionId};
 
 use super::error_page::{self, ErrorPage};
 use super::page_context::Frame;

@@ -1,7 +1,8 @@
 //! Security headers of the checkout: no foreign script, frame, form or referrer, and no caching.
 //!
-//! `form-action` is `'self'` alone: forms lead to our own pages, and both ways out, to the provider's page and back to the merchant,
-//! are links whose host is shown before. So no foreign host ever needs to be let in.
+//! `form-action` is `'self'` alone: forms lead to our own pages, and both ways out, to the
+//! provider's page and back to the merchant, are links whose host is shown before. So no foreign
+//! host ever needs to be let in.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -16,7 +17,7 @@ use crate::frame::{HSTS, NO_PAGE};
 pub struct Nonce(String);
 
 impl Nonce {
-    pub fn new(ids: &switchyard_engine::ids::Ids) -> Self {
+    pub fn new(ids: &switchyard_system::ids::Ids) -> Self {
         use base64::Engine as _;
         let mut random = [0; 18];
         ids.fill(&mut random);
@@ -28,7 +29,8 @@ impl Nonce {
     }
 }
 
-/// Headers of a page with this nonce. `https`: whether payers reach the service that way, so that browsers may hold to it.
+/// Headers of a page with this nonce. `https`: whether payers reach the service that way, so that
+/// browsers may hold to it.
 pub fn of_page(nonce: &Nonce, https: bool) -> HeaderMap {
     let nonce = nonce.as_str();
     let policy = format!(

@@ -1,5 +1,5 @@
-//! The languages of the pages, and which of them a visitor gets: the one that the address names, else the first that the browser
-//! asks for and we have, else the app's own, else English.
+//! The languages of the pages, and which of them a visitor gets: the one that the address names,
+//! else the first that the browser asks for and we have, else the app's own, else English.
 //!
 //! The choice is kept in the addresses and forms (`?lang=`), never in a cookie.
 
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use fluent_templates::fluent_bundle::FluentValue;
 use fluent_templates::{LanguageIdentifier, Loader, langid};
 use messages::MESSAGES;
-use switchyard_engine::language::Language as Written;
+use switchyard_core::language::Language as Written;
 
 #[expect(
     clippy::disallowed_methods,
@@ -23,7 +23,8 @@ mod messages {
         pub static MESSAGES = {
             locales: "./locales",
             fallback_language: "en",
-            // Marks around values would be copied with them; the templates isolate values by `<bdi>`.
+            // Marks around values would be copied with them; the templates isolate values by
+            // `<bdi>`.
             customise: |bundle| bundle.set_use_isolating(false),
         };
     }
@@ -32,7 +33,8 @@ mod messages {
 static ENGLISH: LanguageIdentifier = langid!("en");
 static FRENCH: LanguageIdentifier = langid!("fr");
 
-/// Parsing the messages takes some milliseconds: done once, and before the first visitor if [`warm_up`] was called.
+/// Parsing the messages takes some milliseconds: done once, and before the first visitor if
+/// [`warm_up`] was called.
 static READY: LazyLock<()> = LazyLock::new(|| {
     LazyLock::force(&MESSAGES);
 });
@@ -216,7 +218,8 @@ mod tests {
                 }
             }
         }
-        // Names that are put together: `reason-` and the decline's word, `field-` and the field's name, and so on.
+        // Names that are put together: `reason-` and the decline's word, `field-` and the field's
+        // name, and so on.
         let composed = [
             "reason-",
             "field-",

@@ -1,6 +1,7 @@
-//! The way back to the merchant: their `return_url` with `paymentId` and `paymentStatus`, everything else as they gave it.
+//! The way back to the merchant: their `return_url` with `paymentId` and `paymentStatus`,
+//! everything else as they gave it.
 
-use switchyard_engine::transaction::Transaction;
+use switchyard_core::transaction::Transaction;
 use url::Url;
 
 use crate::return_url::with_outcome;
@@ -45,7 +46,7 @@ mod tests {
 
     fn back(return_url: &str) -> Option<ReturnUrl> {
         let mut tx = samples::payment();
-        if let switchyard_engine::transaction::Details::Payment(payment) = &mut tx.details {
+        if let switchyard_core::transaction::Details::Payment(payment) = &mut tx.details {
             payment.return_url = return_url.to_owned();
         }
         way_back(&tx)
@@ -78,7 +79,7 @@ mod tests {
             back("http://127.0.0.1:9000/a").unwrap().host,
             "127.0.0.1:9000"
         );
-        // A name that is not what it looks like is shown as what it is.
+        // A deceptive internationalized name is shown in its ASCII form.
         assert_eq!(
             back("https://аpple.example/").unwrap().host,
             "xn--pple-43d.example"

@@ -1,7 +1,8 @@
-//! Live status: server-sent events for pages with script, and a small answer for those whose network lets no stream through.
+//! Live status: server-sent events for pages with script, and a small answer for those whose
+//! network lets no stream through.
 //!
-//! Both say one short mark that changes whenever the page would show something else. The page then asks for itself again: what it
-//! shows is made in one place.
+//! Both send one short mark that changes whenever the page would change. The page then reloads
+//! itself: its content is rendered in one place only.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use axum::Json;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream, StreamExt};
+use switchyard_core::ids::TransactionId;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::ids::TransactionId;
 
 use super::headers;
 use super::request::CheckoutRequest;
@@ -46,7 +47,8 @@ pub async fn events(request: CheckoutRequest) -> Response {
     let (engine, id) = (request.engine().clone(), request.context.tx.id);
     if current_step(&request.context) == Step::Waiting {
         let engine = engine.clone();
-        // Somebody watches: the provider is asked, as often as the engine allows. Nobody waits for the answer; it comes as an event.
+        // Somebody watches: the provider is asked, as often as the engine allows. Nobody waits for
+        // the answer; it comes as an event.
         tokio::spawn(async move { engine.verify(id).await });
     }
     let draining = request.state().draining.clone();

@@ -1,6 +1,6 @@
 //! Whether the provider's first answer about the open attempt was lost. Only the timeline keeps it.
 
-use switchyard_engine::transaction::{Attempt, Event, Recorded, State, Transaction};
+use switchyard_core::transaction::{Attempt, Event, Recorded, State, Transaction};
 
 /// Whether the answer to the submission was lost, and with it what the payer has to do.
 pub fn is_answer_lost(attempt: &Attempt, timeline: &[Recorded]) -> bool {
@@ -21,7 +21,7 @@ pub fn is_needed(tx: &Transaction) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::PayerAction;
+    use switchyard_core::transaction::PayerAction;
 
     use super::*;
     use crate::checkout::tests::samples;
@@ -65,8 +65,8 @@ mod tests {
         assert!(!is_lost(vec![pending(attempt)]));
         assert!(!is_lost(vec![pending(attempt), in_doubt(attempt)]));
         assert!(is_lost(vec![in_doubt(attempt), pending(attempt)]));
-        let state = switchyard_engine::transaction::AttemptState::Declined;
-        let reason = switchyard_engine::transaction::CaseReason::Surplus;
+        let state = switchyard_core::transaction::AttemptState::Declined;
+        let reason = switchyard_core::transaction::CaseReason::Surplus;
         let other = samples::twice_tried(state, reason).attempts[1].clone();
         assert!(!is_lost(vec![in_doubt(&other)]));
     }

@@ -1,11 +1,11 @@
-//! The ways to pay that can work now: offered by the merchant, in the payment's currency or converted from it, allowed by its
-//! restriction, and served by a gateway that is loaded.
+//! The ways to pay that can work now: offered by the merchant, in the payment's currency or
+//! converted from it, allowed by its restriction, and served by a gateway that is loaded.
 
 use std::sync::Arc;
 
-use switchyard_engine::directory::{Category, Country, Method, country};
-use switchyard_engine::gateway::manifest::FieldOption;
-use switchyard_engine::transaction::{Price, Restriction, Transaction};
+use switchyard_core::directory::{Category, Country, Method, country};
+use switchyard_core::transaction::{Price, Restriction, Transaction};
+use switchyard_gateway_host::manifest::FieldOption;
 
 use super::language::Language;
 
@@ -115,8 +115,9 @@ impl Menu {
             .find(|way| way.method.code == method)
     }
 
-    /// The country to begin with: the only one, the one asked for, the customer's, that of their number, where the request comes from;
-    /// otherwise the payer is asked. Where the payment was initialized says nothing: that is most often the merchant's server.
+    /// The country to begin with: the only one, the one asked for, the customer's, that of their
+    /// number, where the request comes from; otherwise the payer is asked. Where the payment was
+    /// initialized says nothing: that is most often the merchant's server.
     pub fn begin_with(
         &self,
         tx: &Transaction,
@@ -172,7 +173,7 @@ fn place(way: &PaymentOption, offered: &[String]) -> (Option<usize>, u8) {
 }
 
 /// The field that holds the number of the payer's wallet.
-pub const PHONE: &str = switchyard_engine::directory::PHONE_FIELD;
+pub const PHONE: &str = switchyard_core::directory::PHONE_FIELD;
 
 pub fn country_name(country: &'static Country, language: Language) -> &'static str {
     match language {
@@ -199,14 +200,14 @@ fn plain(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::checkout::tests::samples;
-    use switchyard_engine::transaction::Details;
+    use switchyard_core::transaction::Details;
 
     fn codes(menu: &Menu, alpha2: &str) -> Vec<String> {
         let ways = menu.in_country(alpha2);
         ways.iter().map(|way| way.method.code.clone()).collect()
     }
 
-    fn with(change: impl FnOnce(&mut switchyard_engine::transaction::PaymentDetails)) -> Menu {
+    fn with(change: impl FnOnce(&mut switchyard_core::transaction::PaymentDetails)) -> Menu {
         let mut tx = samples::payment_in("XOF");
         if let Details::Payment(payment) = &mut tx.details {
             change(payment);

@@ -1,17 +1,20 @@
 //! The hosted checkout: the pages on which a person pays.
 //!
 //! ```text
-//! GET  /checkout/{id}            choose    country and method            POST …/details → 303
-//! GET  …/details                 details   what is still missing         POST …/confirm → 303
-//! GET  …/confirm                 confirm   everything once more          POST …/cancel  → 303
-//! GET  …/wait                    wait      what to do, until it ends     GET  …/events, …/status; POST …/code, …/give-up → 303
-//! GET  …/result                  result    the outcome, and back to the merchant
-//! GET  …/receipt                 receipt   a success, for printing: mails link to it
+//! GET  /checkout/{id}   choose    country and method            POST …/details → 303
+//! GET  …/details        details   what is still missing         POST …/confirm → 303
+//! GET  …/confirm        confirm   everything once more          POST …/cancel  → 303
+//! GET  …/wait           wait      what to do, until it ends     POST …/code, …/give-up → 303
+//! GET  …/events, …/status         changes of the status page
+//! GET  …/result         result    the outcome, and back to the merchant
+//! GET  …/receipt        receipt   a success, for printing: mails link to it
 //! ```
 //!
-//! Promises: every page works without script, as plain forms and links; every page asks where the payment stands and leads to the one
-//! that fits, so that no button pressed twice, no old page and no second tab can do harm; what merchants and payers wrote is text and
-//! never markup; nothing is kept in the browser but the address. Left out: any decision about a payment, which is the engine's.
+//! Promises: every page works without script, as plain forms and links; every page asks where the
+//! payment stands and leads to the one that fits, so that no button pressed twice, no old page and
+//! no second tab can do harm; what merchants and payers wrote is text and never markup; nothing is
+//! kept in the browser but the address. Left out: any decision about a payment, which is the
+//! engine's.
 
 mod action;
 mod again;

@@ -2,9 +2,9 @@
 
 use std::iter::once;
 
-use switchyard_engine::charge::Charge;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{Attempt, Case, PayerAction, State, TakenBack};
+use switchyard_core::charge::Charge;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{Attempt, Case, PayerAction, State, TakenBack};
 
 use super::brand;
 use super::crypto;

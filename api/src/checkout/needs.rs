@@ -1,15 +1,16 @@
 //! Fields that a payer fills in for a method, and their validation.
 //!
-//! Asked for is only what the method or its gateway needs and the merchant has not given. A number is always shown, filled in when it
-//! is known: many people pay with another wallet than the one that the shop knows.
+//! Asked for is only what the method or its gateway needs and the merchant has not given. A number
+//! is always shown, filled in when it is known: many people pay with another wallet than the one
+//! that the shop knows.
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::directory::{Country, phone};
-use switchyard_engine::email;
+use switchyard_core::directory::{Country, phone};
+use switchyard_core::email;
+use switchyard_core::transaction::{Customer, Restriction, Transaction};
 use switchyard_engine::engine::FieldProblem;
-use switchyard_engine::gateway::manifest::FieldOption;
-use switchyard_engine::transaction::{Customer, Restriction, Transaction};
+use switchyard_gateway_host::manifest::FieldOption;
 
 use super::language::Language;
 use super::menu::{Asked, PHONE, PaymentOption, country_name};
@@ -334,7 +335,8 @@ fn ordinary(
     }
 }
 
-/// The number of a wallet: of the country that the payer chose. In sandbox providers have test numbers of their own that fit no plan.
+/// The number of a wallet: of the country that the payer chose. In sandbox providers have test
+/// numbers of their own that fit no plan.
 fn wallet_number(
     context: &PageContext,
     way: &PaymentOption,
@@ -370,7 +372,8 @@ fn wallet_number(
     Err(context.say_with("error-phone-country", &values))
 }
 
-/// The numbers that decide a test (decisions 5), however they are written. They are American, whatever the country of the method.
+/// The numbers that decide a test (decisions 5), however they are written. They are American,
+/// whatever the country of the method.
 fn test_number(text: &str) -> Option<String> {
     let text = phone::plain_digits(text);
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
@@ -389,8 +392,8 @@ pub const TEST_NUMBERS: [&str; 3] = ["4149518161", "4149518162", "4149518163"];
 mod tests {
     use super::*;
     use crate::checkout::tests::samples;
-    use switchyard_engine::directory::country;
-    use switchyard_engine::environment::Environment;
+    use switchyard_core::directory::country;
+    use switchyard_core::environment::Environment;
 
     fn live() -> PageContext {
         let mut tx = samples::payment_in("XOF");
@@ -533,7 +536,7 @@ mod tests {
     #[test]
     fn a_number_that_the_merchant_fixed_stays_whatever_the_form_says() {
         let mut context = live();
-        if let switchyard_engine::transaction::Details::Payment(payment) =
+        if let switchyard_core::transaction::Details::Payment(payment) =
             &mut std::sync::Arc::make_mut(&mut context.tx).details
         {
             let number = "+2290197000000".to_owned();

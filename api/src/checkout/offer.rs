@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use switchyard_engine::directory::Method;
+use switchyard_core::directory::Method;
+use switchyard_core::transaction::Transaction;
 use switchyard_engine::engine::{Engine, Prospect};
-use switchyard_engine::gateway::Direction;
-use switchyard_engine::transaction::Transaction;
+use switchyard_gateway_host::Direction;
 
 use super::menu::{Asked, PaymentOption};
 

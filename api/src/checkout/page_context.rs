@@ -1,17 +1,17 @@
-//! Context of a page: one payment, one visitor, one time. Pages use nothing else, so that each can be looked at
-//! without a server.
+//! Context of a page: one payment, one visitor, one time. Pages use nothing else, so that each can
+//! be looked at without a server.
 
 use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use switchyard_core::charge::Charge;
+use switchyard_core::directory::{Directory, Method, method_svg};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{State, Transaction};
 use switchyard_engine::access::App;
-use switchyard_engine::charge::Charge;
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::directory::{Directory, Method, method_svg};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{State, Transaction};
 use url::form_urlencoded::Serializer;
 
 use super::assets;
@@ -33,7 +33,8 @@ pub struct Visitor {
     /// Path of the public URL, without a slash at its end: most often empty.
     pub prefix: String,
     pub https: bool,
-    /// The path and query of this page, for the links to the other languages. A form's target shows the page that it came from.
+    /// The path and query of this page, for the links to the other languages. A form's target shows
+    /// the page that it came from.
     pub path: String,
     pub query: Vec<(String, String)>,
 }
@@ -196,7 +197,8 @@ impl Visitor {
         let headers = headers::of_page(&self.nonce, self.https);
         match page.render() {
             Ok(html) => (status, headers, axum::response::Html(html)).into_response(),
-            // A template writes into a String; only a value's own Display could fail, and none of ours does.
+            // A template writes into a String; only a value's own Display could fail, and none of
+            // ours does.
             Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, headers).into_response(),
         }
     }
@@ -316,7 +318,8 @@ impl PageContext {
         }
     }
 
-    /// A length of time in two units at most: `3 days`, `2 h 15 min`, `30 min`. Minutes are rounded up.
+    /// A length of time in two units at most: `3 days`, `2 h 15 min`, `30 min`. Minutes are rounded
+    /// up.
     fn duration(&self, seconds: u64) -> String {
         let minutes = seconds.div_ceil(60).max(1);
         let hours = minutes / 60;
@@ -329,7 +332,8 @@ impl PageContext {
         }
     }
 
-    /// The row of a moment until which something is valid: in words and UTC, which script turns into the reader's own time.
+    /// The row of a moment until which something is valid: in words and UTC, which script turns
+    /// into the reader's own time.
     pub fn until(&self, moment: &str) -> Row {
         let at = crypto::moment(moment);
         let written = self.visitor.language.written();

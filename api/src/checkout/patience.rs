@@ -1,14 +1,14 @@
-//! The words of the waiting page by the time that has passed: how long it usually takes, how to call
-//! the prompt up again, and the way out after twice that time.
+//! The words of the waiting page by the time that has passed: how long it usually takes, how to
+//! call the prompt up again, and the way out after twice that time.
 
 use axum::response::Response;
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::directory::Category;
-use switchyard_engine::engine::EngineError;
-use switchyard_engine::gateway::Direction;
-use switchyard_engine::transaction::{
+use switchyard_core::directory::Category;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, PayerAction, Refusal, State, Transaction,
 };
+use switchyard_engine::engine::EngineError;
+use switchyard_gateway_host::Direction;
 
 use super::action;
 use super::code;
@@ -391,7 +391,7 @@ pub async fn post(mut request: CheckoutRequest, form: Form) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::money::{Amount, Currency};
+    use switchyard_core::money::{Amount, Currency};
 
     use super::*;
     use crate::checkout::language::Language;

@@ -1,8 +1,9 @@
-//! The receipt of a payment that succeeded: the page to which mails link. It stays until the reader leaves it.
+//! The receipt of a payment that succeeded: the page to which mails link. It stays until the reader
+//! leaves it.
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::State;
+use switchyard_core::transaction::State;
 
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;

@@ -1,5 +1,5 @@
-//! Request for a checkout page, with its payment and language. A request without a payment ends here, with
-//! an error page.
+//! Request for a checkout page, with its payment and language. A request without a payment ends
+//! here, with an error page.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
+use switchyard_core::directory::{Country, country};
+use switchyard_core::ids::{PaymentId, TransactionId};
+use switchyard_core::transaction::{ClientContext, Refusal, State};
 use switchyard_engine::access::App;
-use switchyard_engine::directory::{Country, country};
 use switchyard_engine::engine::{Engine, EngineError};
-use switchyard_engine::ids::{PaymentId, TransactionId};
-use switchyard_engine::transaction::{ClientContext, Refusal, State};
 
 use super::answers::Answers;
 use super::error_page::{self, ErrorPage};
@@ -100,8 +100,8 @@ async fn load(
     }
 }
 
-/// Visitor of a request, by its address and its header `Accept-Language`. `app`: its language is the
-/// default.
+/// Visitor of a request, by its address and its header `Accept-Language`. `app`: its language is
+/// the default.
 pub(super) fn visitor(
     state: &CheckoutState,
     uri: &Uri,
@@ -175,8 +175,9 @@ impl CheckoutRequest {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The country from which the request comes, as far as is known: a trusted proxy's header, else the
-    /// GeoIP file. The region of the browser's language says nothing: `en-GB` is the default of phones everywhere.
+    /// The country from which the request comes, as far as is known: a trusted proxy's header, else
+    /// the GeoIP file. The region of the browser's language says nothing: `en-GB` is the default of
+    /// phones everywhere.
     pub fn from(&self) -> Option<String> {
         self.client.country.clone()
     }
@@ -278,14 +279,15 @@ impl CheckoutRequest {
         }
     }
 
-    /// Waits a moment until the engine has ended an expired payment, so that the payer returns with its final
-    /// status.
+    /// Waits a moment until the engine has ended an expired payment, so that the payer returns with
+    /// its final status.
     pub async fn wait_for_expiry(&mut self, at_most: Duration) {
         let (engine, id) = (self.engine().clone(), self.context.tx.id);
         let mut news = engine.watch(id);
         news.mark_unchanged();
         for wait in [Duration::ZERO, at_most] {
-            // Without news in time the page shows what is stored, and the engine lets go a little later.
+            // Without news in time the page shows what is stored, and the engine lets go a little
+            // later.
             let _ = tokio::time::timeout(wait, news.changed()).await;
             match engine.transaction(id).await {
                 Ok(Some(tx)) => self.context.tx = tx,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{
+use switchyard_core::transaction::{
     AttemptState, Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
 
@@ -133,7 +133,8 @@ pub(super) fn page(context: &PageContext) -> Response {
     })
 }
 
-/// Sentences for the payer about the open cases of a payment that succeeded. Empty: no case is open.
+/// Sentences for the payer about the open cases of a payment that succeeded. Empty: no case is
+/// open.
 pub(super) fn open_cases(context: &PageContext) -> String {
     let tx = &context.tx;
     let open = tx.cases.iter().filter(|case| case.closed.is_none());

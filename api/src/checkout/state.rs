@@ -5,14 +5,15 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use switchyard_engine::ids::TransactionId;
+use switchyard_core::ids::TransactionId;
 use url::Url;
 
 use super::streams::Streams;
 use crate::operations::Draining;
 use crate::state::ApiState;
 
-/// A handle, cloned with every route and layer for every request: one counter, not one for each part.
+/// A handle, cloned with every route and layer for every request: one counter, not one for each
+/// part.
 #[derive(Clone)]
 pub struct CheckoutState(Arc<Inner>);
 

@@ -1,9 +1,9 @@
-//! State of a payment for the pages. It handles double submits, the back button, second tabs and old
-//! links: each request for another page is redirected to the one that fits.
+//! State of a payment for the pages. It handles double submits, the back button, second tabs and
+//! old links: each request for another page is redirected to the one that fits.
 
 use base16ct::lower::encode_string;
 use sha2::{Digest, Sha256};
-use switchyard_engine::transaction::{State, Transaction};
+use switchyard_core::transaction::{State, Transaction};
 
 use super::page_context::PageContext;
 
@@ -51,7 +51,8 @@ pub fn is_expired(context: &PageContext) -> bool {
     }
 }
 
-/// A short text that changes whenever the waiting page would show something else. It tells nothing about the payment.
+/// A short text that changes whenever the waiting page would show something else. It tells nothing
+/// about the payment.
 pub fn mark(tx: &Transaction) -> String {
     let mut hash = Sha256::new();
     hash.update(tx.state.name());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use metrics::{Gauge, counter, gauge};
-use switchyard_engine::ids::TransactionId;
+use switchyard_core::ids::TransactionId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::operations::quota::{ClientPermit, ClientQuota, Quota, QuotaPermit};
@@ -84,8 +84,9 @@ impl Drop for StreamPlace {
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::ids::{Ids, PaymentId};
+    use switchyard_core::ids::PaymentId;
+    use switchyard_core::time::Timestamp;
+    use switchyard_system::ids::Ids;
 
     use super::*;
 

@@ -1,11 +1,11 @@
-//! Waiting page: the payer's next step until the payment ends. It updates automatically: with script by
-//! events, without by a reload every 20 seconds, until the payer stops that.
+//! Waiting page: the payer's next step until the payment ends. It updates automatically: with
+//! script by events, without by a reload every 20 seconds, until the payer stops that.
 
 use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_engine::transaction::{PayerAction, State, TakenBack};
+use switchyard_core::transaction::{PayerAction, State, TakenBack};
 
 use super::action::{self, ActionView};
 use super::code::{self, CodeForm};
@@ -199,8 +199,8 @@ fn headline(context: &PageContext, action: Option<&PayerAction>) -> (String, Str
         return patience::ending(context, then);
     }
     match (&context.tx.state, action) {
-        // Money was reported or may be moving: nothing more is to be paid, whatever the open attempt
-        // asks for.
+        // Money was reported or may be moving: nothing more is to be paid, whatever the open
+        // attempt asks for.
         _ if context.is_in_question() => {
             let is_there = context.tx.taken_back() != TakenBack::All;
             let title = match context.tx.received().filter(|_| is_there) {
@@ -240,7 +240,8 @@ fn after_part(context: &PageContext, (title, text): (String, String)) -> (String
     (title, sentences.join(" "))
 }
 
-/// The last four digits of a number: enough to know one's own, on a page that stays open or is shown around.
+/// The last four digits of a number: enough to know one's own, on a page that stays open or is
+/// shown around.
 pub(super) fn masked(number: &str) -> String {
     let tail = number.len().saturating_sub(4);
     match number.get(tail..) {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use base64::Engine as _;
 use clap::{Args, Subcommand};
+use switchyard_core::ids::AccountId;
+use switchyard_core::money::Correction;
 use switchyard_engine::access::Picture;
-use switchyard_engine::ids::AccountId;
-use switchyard_engine::money::Correction;
 
 use super::client::{Answer, Client, query};
 use super::output::{Column, cell};

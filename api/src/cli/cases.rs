@@ -1,9 +1,9 @@
 //! `switchyard cases`.
 
 use clap::{Args, Subcommand};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, CaseId};
-use switchyard_engine::transaction::CaseReason;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, CaseId};
+use switchyard_core::transaction::CaseReason;
 
 use super::client::{Client, query};
 use super::output::{Column, cell, listed};

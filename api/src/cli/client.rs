@@ -8,7 +8,7 @@ use reqwest::{Method, Response};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchyard_engine::secret::Secret;
+use switchyard_core::secret::Secret;
 
 use super::output::Output;
 use crate::error::ErrorCode;

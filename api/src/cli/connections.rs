@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
-use switchyard_engine::environment::Environment;
+use switchyard_core::environment::Environment;
 
 use super::client::{Answer, Client, query};
 use super::output::{Column, Output, cell};

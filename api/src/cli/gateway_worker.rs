@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use switchyard_engine::gateway;
+use switchyard_gateway_host as gateway;
 
 #[derive(Args)]
 pub struct GatewayWorker {

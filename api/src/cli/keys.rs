@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Subcommand;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::KeyKind;
-use switchyard_engine::environment::Environment;
 
 use super::client::Client;
 use super::output::{Column, cell};

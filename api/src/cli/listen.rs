@@ -7,12 +7,12 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use futures_util::StreamExt as _;
 use reqwest::Response;
+use switchyard_core::environment::Environment;
+use switchyard_core::secret::Secret;
 use switchyard_engine::access::{checked_webhook_secret, new_webhook_secret};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::Ids;
-use switchyard_engine::secret::Secret;
 use switchyard_engine::webhook::{service_signature, standard_signature};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use url::Url;
 
 use super::client::Client;
@@ -139,7 +139,7 @@ impl Forward {
         );
         let http = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(switchyard_engine::limits::WEBHOOK_DEADLINE)
+            .timeout(switchyard_core::limits::WEBHOOK_DEADLINE)
             .build()?;
         let secret = match secret {
             Some(chosen) => checked_webhook_secret(Secret::new(chosen))?,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::Args;
 use switchyard_engine::access::{MasterKey, SettingsToken, make_for_settings};
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 
 #[derive(Args)]
 pub struct NewMasterKey {

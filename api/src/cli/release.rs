@@ -4,7 +4,7 @@ mod lists;
 
 use clap::Args;
 use serde::Serialize;
-use switchyard_engine::ids::AppId;
+use switchyard_core::ids::AppId;
 
 use super::client::Client;
 use super::output::{Column, aligned, cell, listed, visible};

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use switchyard_engine::access::{MasterKey, reseal};
-use switchyard_engine::format::ensure_format;
-use switchyard_engine::ids::Ids;
-use switchyard_engine::store::Store;
+use switchyard_records::format::ensure_format;
+use switchyard_store::Store;
+use switchyard_system::ids::Ids;
 
 use crate::config::{self, Overrides};
 use crate::serve::{current_master_key, store_settings};

@@ -7,11 +7,11 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::Value;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, TransactionId};
-use switchyard_engine::money::Currency;
-use switchyard_engine::routing::{FeeRow, Rule};
-use switchyard_engine::transaction::Kind;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::money::Currency;
+use switchyard_core::routing::{FeeRow, Rule};
+use switchyard_core::transaction::Kind;
 
 use super::client::{Client, query};
 use super::routing_text::{HEALTH, rules, simulated};

@@ -1,7 +1,7 @@
 //! Rules and simulations as text for the terminal.
 
 use serde_json::Value;
-use switchyard_engine::routing::{FeeRow, Match, Rule, Strategy};
+use switchyard_core::routing::{FeeRow, Match, Rule, Strategy};
 
 use super::output::{Column, aligned, cell, visible};
 use crate::operator::contract::routing::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use switchyard_engine::store::{self, Cell, QueryAnswer};
+use switchyard_store::{self as store, Cell, QueryAnswer};
 
 use super::output::{cell, lines, print};
 use super::store::Installation;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use switchyard_engine::store::{
-    self, BackupSource, CheckReport, Progress, RestoreTarget, Unit, Views,
+use switchyard_store::{
+    self as store, BackupSource, CheckReport, Progress, RestoreTarget, Unit, Views,
 };
 
 use super::output::{Column, Output, aligned, print, visible};
@@ -344,10 +344,10 @@ mod tests {
     use std::path::Path;
 
     use base64::Engine as _;
+    use switchyard_core::time::Timestamp;
     use switchyard_engine::access::MasterKey;
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::ids::Ids;
-    use switchyard_engine::store::{CommitGroup, DamagedRow, Table};
+    use switchyard_store::{CommitGroup, DamagedRow, Table};
+    use switchyard_system::ids::Ids;
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! `switchyard transactions`.
 
 use clap::{Args, Subcommand};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::AttemptId;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::AttemptId;
 
 use super::client::{Answer, Client, query};
 use super::output::{Column, Output, aligned, cell, listed};

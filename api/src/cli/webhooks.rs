@@ -2,8 +2,8 @@
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::secret::Secret;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::secret::Secret;
 
 use super::client::{Answer, Client, query};
 use super::output::{Column, cell, listed};

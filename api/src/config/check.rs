@@ -1,15 +1,16 @@
-//! Which settings are refused: those that cannot work, and those that would quietly give up safety. Every refusal is a sentence that
-//! names the setting, and says what to do. All of them are found at once.
+//! Which settings are refused: those that cannot work, and those that would quietly give up safety.
+//! Every refusal is a sentence that names the setting, and says what to do. All of them are found
+//! at once.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
+use switchyard_core::directory::country;
 use switchyard_engine::access::SettingsToken;
-use switchyard_engine::directory::country;
-use switchyard_engine::gateway::WALLS;
-use switchyard_engine::store::is_inside;
+use switchyard_gateway_host::WALLS;
+use switchyard_store::is_inside;
 
 use super::check_network;
 use super::problem::{Fault, Faults};

@@ -308,7 +308,8 @@ fn is_log_directive(part: &str) -> bool {
     is_level || word.contains('=')
 }
 
-/// Whether a URL leads to this machine only. In a URL that is not http a host is always a name, even when it is an address.
+/// Whether a URL leads to this machine only. In a URL that is not http a host is always a name,
+/// even when it is an address.
 fn is_local(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
         return false;

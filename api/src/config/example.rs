@@ -1,4 +1,5 @@
-//! Holds `examples/switchyard.toml` and [`Settings`](super::Settings) together: neither may have a setting that the other lacks.
+//! Holds `examples/switchyard.toml` and [`Settings`](super::Settings) together: neither may have a
+//! setting that the other lacks.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,8 @@ use super::{Overrides, Settings, check, load, names};
 
 const EXAMPLE: &str = include_str!("../../../examples/switchyard.toml");
 
-/// Paths of all settings in the example with whether the line shows an example (`# name`) and not the default (`#name`).
+/// Paths of all settings in the example with whether the line shows an example (`# name`) and not
+/// the default (`#name`).
 fn in_the_example() -> Vec<(String, bool)> {
     let mut section = String::new();
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! Settings: their definition ([`Settings`]), their sources ([`load()`]) and their checks ([`check()`]).
+//! Settings: their definition ([`Settings`]), their sources ([`load()`]) and their checks
+//! ([`check()`]).
 
 mod check;
 mod check_network;

@@ -34,8 +34,9 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(address))
     }
 
-    /// The client's address: the connection's own, unless that is a trusted proxy; then the last entry of `X-Forwarded-For` that is
-    /// not itself a trusted proxy. A client's own entries in that header come before it and are not read.
+    /// The client's address: the connection's own, unless that is a trusted proxy; then the last
+    /// entry of `X-Forwarded-For` that is not itself a trusted proxy. A client's own entries in
+    /// that header come before it and are not read.
     pub fn client(&self, peer: IpAddr, forwarded_for: Option<&str>) -> IpAddr {
         let mut client = peer;
         let entries = forwarded_for.unwrap_or_default().rsplit(',');

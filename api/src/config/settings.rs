@@ -1,8 +1,10 @@
-//! Every setting there is, with its default. `examples/switchyard.toml` explains each; a test holds the two together.
+//! Every setting there is, with its default. `examples/switchyard.toml` explains each; a test holds
+//! the two together.
 //!
-//! A setting is taken from, last one wins: the default here, the file, the environment (`SWITCHYARD_` and the path with two
-//! underscores, as in `SWITCHYARD_SERVER__LISTEN`), the command line. An unknown name is an error, so that a typing mistake does
-//! not leave a default in place unseen.
+//! A setting is taken from, last one wins: the default here, the file, the environment
+//! (`SWITCHYARD_` and the path with two underscores, as in `SWITCHYARD_SERVER__LISTEN`), the
+//! command line. An unknown name is an error, so that a typing mistake does not leave a default in
+//! place unseen.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -10,8 +12,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize, Serializer};
+use switchyard_core::secret::Secret;
 use switchyard_engine::quota::{LimitSettings, PayoutLimits};
-use switchyard_engine::secret::Secret;
 use url::Url;
 
 use super::units::{Bytes, DurationSetting};
@@ -34,7 +36,8 @@ macro_rules! sections {
 sections! {
     /// All settings.
     Settings {
-        /// Development mode: a seeded app, keys printed, private webhook targets, mails written to files. Never for real money.
+        /// Development mode: a seeded app, keys printed, private webhook targets, mails written to
+        /// files. Never for real money.
         development: bool = false,
         service: Service = Service::default(),
         server: Server = Server::default(),
@@ -61,8 +64,8 @@ sections! {
         code: String = "switchyard".to_owned(),
         /// Name on pages and in mails.
         name: String = "Switchyard".to_owned(),
-        /// Folder with icons of methods: `mtn_bj.svg` of that method, and of a brand under the codes
-        /// without their last part: `mtn.png`. Without it: drawn ones.
+        /// Folder with icons of methods: `mtn_bj.svg` of that method, and of a brand under the
+        /// codes without their last part: `mtn.png`. Without it: drawn ones.
         icons: Option<PathBuf> = None,
     }
 
@@ -84,17 +87,19 @@ sections! {
         max_streams_per_address: u32 = 64,
         /// Event streams at once of one payment. 0: no limit.
         max_streams_per_payment: u32 = 8,
-        /// URL of this server for clients and payers, without a path. Default: `http://` and the listen address.
+        /// URL of this server for clients and payers, without a path. Default: `http://` and the
+        /// listen address.
         public_url: Option<Url> = None,
         /// Addresses or networks of proxies whose `X-Forwarded-For` is believed.
         trusted_proxies: Vec<String> = Vec::new(),
         /// Header in which a trusted proxy names the payer's country (ISO 3166-1 alpha-2).
         country_header: Option<String> = None,
-        /// MaxMind DB file (`.mmdb`) in which the payer's country is looked up by address when no header names it.
+        /// MaxMind DB file (`.mmdb`) in which the payer's country is looked up by address when no
+        /// header names it.
         geoip_file: Option<PathBuf> = None,
         /// A request that takes longer is answered 503.
         request_timeout: DurationSetting = seconds(30),
-        /// Time that the server still accepts connections after a stop signal, while `/readyz` is 503.
+        /// Time that the server still accepts connections after a stop signal; `/readyz` is 503.
         shutdown_delay: DurationSetting = seconds(1),
         /// Timeout of open requests after a stop signal.
         shutdown_timeout: DurationSetting = seconds(30),
@@ -134,7 +139,8 @@ sections! {
 
     /// Encryption of credentials at rest.
     Secrets {
-        /// File with the master key, readable for its owner only. Without it: `master.key` in the data folder.
+        /// File with the master key, readable for its owner only. Without it: `master.key` in the
+        /// data folder.
         master_key_file: Option<PathBuf> = None,
         /// The master key itself, 64 hexadecimal characters. For the environment, not for a file.
         #[serde(serialize_with = "masked")]
@@ -195,7 +201,8 @@ sections! {
         retries: u32 = 3,
         /// At least this long between two attempts.
         retry_after: DurationSetting = seconds(10 * 60),
-        /// Whether webhooks may point to private and loopback addresses. Without it: in development mode only.
+        /// Whether webhooks may point to private and loopback addresses. Without it: in development
+        /// mode only.
         allow_private: Option<bool> = None,
         /// Addresses and networks that webhooks may reach although they are private: `10.1.0.0/16`.
         private_targets: Vec<String> = Vec::new(),
@@ -209,7 +216,8 @@ sections! {
 
     /// Outgoing mail.
     Mail {
-        /// `smtps://user:password@host` or `smtp://host:port?tls=required`. Without it: development mode writes files, else no mails.
+        /// `smtps://user:password@host` or `smtp://host:port?tls=required`. Without it: development
+        /// mode writes files, else no mails.
         #[serde(serialize_with = "masked")]
         smtp_url: Option<Secret<String>> = None,
         /// Whether mails may go over a line without TLS to another machine. Never a password.
@@ -234,7 +242,8 @@ sections! {
     Gateways {
         /// Folder in which the operator puts gateways (`*.so`).
         dir: PathBuf = PathBuf::from("gateways"),
-        /// Hosts with their ports that a gateway may reach at a private address and without https: a node of your own.
+        /// Hosts with their ports that a gateway may reach at a private address and without https:
+        /// a node of your own.
         private_hosts: Vec<String> = Vec::new(),
         /// SHA-256 of files that are taken on without a question, 64 hexadecimal characters each.
         pinned: Vec<String> = Vec::new(),
@@ -255,7 +264,8 @@ sections! {
         valid_for: DurationSetting = DurationSetting(Duration::from_secs(24 * 60 * 60)),
         /// The URL may be at a private address: a service of your own.
         private: bool = false,
-        /// A fetched rate that differs from the last accepted one by more than this is held for an operator. Percent, 1 to 1000.
+        /// A fetched rate that differs from the last accepted one by more than this is held for an
+        /// operator. Percent, 1 to 1000.
         max_change_percent: u32 = 10,
     }
 
@@ -265,7 +275,8 @@ sections! {
         file: Option<PathBuf> = None,
         /// `text` for people, `json` for programs.
         format: LogFormat = LogFormat::Text,
-        /// `error`, `warn`, `info`, `debug` or `trace`, or directives such as `info,switchyard_engine::webhook=debug`.
+        /// `error`, `warn`, `info`, `debug` or `trace`, or directives such as
+        /// `info,switchyard_engine::webhook=debug`.
         level: String = "info".to_owned(),
         /// Whether each answered request is a line of the log, at level info.
         requests: bool = true,

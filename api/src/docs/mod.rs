@@ -102,7 +102,7 @@ async fn error_list() -> Response {
     )
 }
 
-/// What happened and what to do, for one code.
+/// Page of one error code: its cause and its remedy.
 async fn error_page(code: Result<Path<String>, PathRejection>, uri: Uri) -> Response {
     let code = code.ok().and_then(|Path(word)| {
         let mut codes = ErrorCode::ALL.iter();

@@ -1,5 +1,5 @@
-//! Pages of other hosts: a public key may be used from a browser, so browsers are told that they
-//! may initialize a payment from anywhere, and nothing else.
+//! CORS: a public key may be used from a browser, so the headers allow pages of all hosts to
+//! initialize a payment, and nothing else.
 //!
 //! This API uses no cookies, so `*` grants no access without a key.
 
@@ -13,7 +13,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::frame;
 
-/// Answers a browser that asks whether a page may send a call. Anybody else who sends `OPTIONS` uses a method that is not there.
+/// Answers a browser that asks whether a page may send a call. Anybody else who sends `OPTIONS`
+/// uses a method that is not there.
 pub async fn preflight(request: Request) -> Response {
     if !request
         .headers()

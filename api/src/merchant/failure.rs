@@ -1,9 +1,9 @@
 //! Error responses for refusals of the engine.
 
+use switchyard_core::transaction::{Kind, Refusal};
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::quota::Exceeded;
-use switchyard_engine::store::StoreError;
-use switchyard_engine::transaction::{Kind, Refusal};
+use switchyard_store::StoreError;
 
 use crate::error::{ApiError, ErrorCode, Problem};
 

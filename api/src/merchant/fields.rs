@@ -1,13 +1,15 @@
-//! A request as it was understood, field by field, so that two can be compared: the wire's `25`, `"25.00"` and `2.5e1` are one amount.
+//! A request as it was understood, field by field, so that two can be compared: the wire's `25`,
+//! `"25.00"` and `2.5e1` are one amount.
 
 use std::collections::BTreeMap;
 
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::Restriction;
 use switchyard_engine::engine::{NewPayment, NewPayout};
-use switchyard_engine::money::Amount;
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::Restriction;
+use switchyard_records::NewCustomer;
 
-/// The fields of a payment, in the order of the specification. Where the request came from is none of them.
+/// The fields of a payment, in the order of the specification. Where the request came from is none
+/// of them.
 pub fn of_payment(new: &NewPayment) -> Vec<(String, String)> {
     let mut fields = Fields::default();
     fields.amount(new.amount);

@@ -1,10 +1,10 @@
 //! Doors for fuzzing: the bytes of requests, read and checked. Behind the feature `fuzzing`.
 
 use axum::http::HeaderMap;
-use switchyard_engine::directory::Directory;
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::engine::{NewPayment, NewPayout};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::transaction::{ClientContext, Status};
 
 use super::initialize::idempotency_key;
 use super::request::json::Value;

@@ -1,6 +1,7 @@
 //! Authentication by API key, and its rate limit.
 //!
-//! The order is fixed: a wrong key is a 401 before anything is looked up, then the rate limit, then what the kind of key may do.
+//! The order is fixed: a wrong key is a 401 before any lookup, then the rate limit, then the
+//! permissions of the kind of key.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};

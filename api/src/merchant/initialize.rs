@@ -9,13 +9,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use metrics::counter;
 use serde::Serialize;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::IDEMPOTENCY_KEY_BYTES;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::{Engine, EngineError};
 use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, Once, Route};
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::IDEMPOTENCY_KEY_BYTES;
-use switchyard_engine::records::RecordError;
-use switchyard_engine::transaction::ClientContext;
+use switchyard_records::RecordError;
 
 use super::request::body;
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -37,12 +37,12 @@ pub trait Initialization: Clone + Send + Sync {
         context: ClientContext,
     ) -> Result<Self, ApiError>;
 
-    /// Checks that it can be served now. After the look-up of the idempotency key: a stored response is
-    /// returned whatever has changed.
+    /// Checks that it can be served now. After the look-up of the idempotency key: a stored
+    /// response is returned whatever has changed.
     fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError>;
 
-    /// Fields of the request in the order of the specification, for the comparison with another request
-    /// under the same key.
+    /// Fields of the request in the order of the specification, for the comparison with another
+    /// request under the same key.
     fn fields(&self) -> Vec<(String, String)>;
 
     fn carry_out(
@@ -168,8 +168,8 @@ fn replayed(answer: Answer) -> Response {
     response
 }
 
-/// Anybody can send a public key: to them the name of the field would tell, guess by guess, what
-/// somebody else has sent.
+/// A public key is known to everyone: for them the name of the field would reveal, guess by guess,
+/// the fields of another client's request.
 fn differs(kind: KeyKind, field: String) -> ApiError {
     let problem = match kind {
         KeyKind::Secret => {
@@ -187,8 +187,8 @@ fn differs(kind: KeyKind, field: String) -> ApiError {
         .into()
 }
 
-/// The response under this key is unreadable: the client may have received it, so a new key could make
-/// the same payout again.
+/// The response under this key is unreadable: the client may have received it, so a new key could
+/// make the same payout again.
 fn not_begun(error: RecordError) -> ApiError {
     if !matches!(error, RecordError::Damaged { .. }) {
         return EngineError::from(error).into();
@@ -214,5 +214,6 @@ fn in_flight() -> ApiError {
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
-/// Each try but the last means that another process was faster, and its answer is found by the next.
+/// Each try but the last means that another process was faster, and its answer is found by the
+/// next.
 const TRIES: usize = 3;

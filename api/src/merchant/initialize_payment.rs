@@ -3,13 +3,13 @@
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Serialize;
+use switchyard_core::directory::Method;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::money::Currency;
+use switchyard_core::transaction::{ClientContext, Kind, Restriction};
 use switchyard_engine::access::Caller;
-use switchyard_engine::directory::Method;
 use switchyard_engine::engine::{Engine, EngineError, NewPayment};
 use switchyard_engine::idempotency::{Once, Route};
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::money::Currency;
-use switchyard_engine::transaction::{ClientContext, Kind, Restriction};
 use utoipa::ToSchema;
 
 use super::guard::AnyKey;

@@ -3,11 +3,11 @@
 use axum::extract::{Request, State};
 use axum::response::Response;
 use serde::Serialize;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{ClientContext, Kind};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{Engine, EngineError, NewPayout};
 use switchyard_engine::idempotency::{Once, Route};
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{ClientContext, Kind};
 use utoipa::ToSchema;
 
 use super::guard::PayoutKey;

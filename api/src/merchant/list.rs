@@ -1,9 +1,9 @@
 //! A page of the caller's transactions of one kind.
 
 use axum::response::Response;
+use switchyard_core::transaction::{Kind, Status};
 use switchyard_engine::access::Caller;
-use switchyard_engine::records::ListQuery;
-use switchyard_engine::transaction::{Kind, Status};
+use switchyard_records::ListQuery;
 
 use super::lookup;
 use super::render::payment::PaymentRetrieved;

@@ -2,7 +2,7 @@
 
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use switchyard_engine::transaction::Kind;
+use switchyard_core::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::list;

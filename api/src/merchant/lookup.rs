@@ -1,13 +1,14 @@
-//! Finding a caller's own transaction. One of another app or of the other environment does not exist for them (promise P9).
+//! Finding a caller's own transaction. One of another app or of the other environment does not
+//! exist for them (promise P9).
 
 use std::sync::Arc;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{Kind, Transaction};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{Kind, Transaction};
 
 use super::render::RenderContext;
 use crate::error::ApiError;

@@ -2,9 +2,9 @@
 //!
 //! They name no gateway. Requests with a public key, which everybody can read, get none.
 
+use switchyard_core::transaction::Kind;
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::Engine;
-use switchyard_engine::transaction::Kind;
 
 /// The missing thing, and who can add it.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ const ENABLE: &str = "The operator of this server can enable one: `switchyard co
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::gateway::Gateways;
     use switchyard_engine::testing::Wanted;
+    use switchyard_gateway_host::Gateways;
 
     use super::*;
 

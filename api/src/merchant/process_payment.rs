@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::access::Caller;
-use switchyard_engine::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::lookup::{self, IdInPath};
@@ -17,7 +17,8 @@ use crate::state::ApiState;
 
 /// Mark a payment processed
 ///
-/// Notes that a successful payment was delivered on. Doing it again changes nothing. A body is ignored.
+/// Notes that a successful payment was delivered on. Doing it again changes nothing. A body is
+/// ignored.
 #[utoipa::path(
     post,
     path = "/v1/payments/{paymentId}/process",

@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::access::Caller;
-use switchyard_engine::transaction::Kind;
 
 use super::lookup::{self, IdInPath};
 use super::render::payment::{PaymentRetrieved, PaymentVerified};

@@ -1,8 +1,8 @@
-//! `GET /v1/payments/{paymentId}` (specification 4.3): what is stored.
+//! `GET /v1/payments/{paymentId}` (specification 4.3): the stored payment.
 
 use axum::extract::State;
 use axum::response::Response;
-use switchyard_engine::transaction::Kind;
+use switchyard_core::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::lookup::IdInPath;

@@ -1,8 +1,8 @@
-//! `GET /v1/payouts/{payoutId}` (specification 4.6): what is stored.
+//! `GET /v1/payouts/{payoutId}` (specification 4.6): the stored payout.
 
 use axum::extract::State;
 use axum::response::Response;
-use switchyard_engine::transaction::Kind;
+use switchyard_core::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::lookup::IdInPath;

@@ -1,12 +1,13 @@
-//! The requests as the OpenAPI document describes them, and the refusals that each kind of call can answer.
+//! The requests as the OpenAPI document describes them, and the refusals that each kind of call can
+//! answer.
 //!
-//! Requests are parsed by [`super::request`], which reports all errors at once. These types only describe
-//! the requests; no value of them is created.
+//! Requests are parsed by [`super::request`], which reports all errors at once. These types only
+//! describe the requests; no value of them is created.
 #![expect(dead_code, reason = "described in the OpenAPI document, never filled")]
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::money::Currency;
+use switchyard_core::money::Currency;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::response::Response;
@@ -42,7 +43,8 @@ pub struct InitializePayment {
     /// Codes of the offered payment methods. Default: all available ones.
     #[schema(example = json!(["card_usd"]))]
     methods: Option<Vec<String>>,
-    /// Only customers of this country (ISO 3166-1 alpha-2) may pay. Not together with `restricted_phone`.
+    /// Only customers of this country (ISO 3166-1 alpha-2) may pay. Not together with
+    /// `restricted_phone`.
     #[schema(example = "US", pattern = "^([A-Za-z]{2})?$")]
     restrict_country_code: Option<String>,
     #[schema(schema_with = restricted_phone)]
@@ -71,7 +73,8 @@ pub struct InitializePayout {
     /// The merchant's own keys and values, all strings; `[]` is as good as `{}`.
     #[schema(schema_with = metadata)]
     metadata: Option<()>,
-    /// Fields of the recipient that the method needs, as in `GET /utils/payout/methods`; each may also be at the top level.
+    /// Fields of the recipient that the method needs, as in `GET /utils/payout/methods`; each may
+    /// also be at the top level.
     #[schema(schema_with = recipient)]
     recipient: Option<()>,
 }

@@ -1,8 +1,9 @@
-//! `GET /v1/payments/{paymentId}/verify` (specification 4.2): what is known now, after asking the provider when that is due.
+//! `GET /v1/payments/{paymentId}/verify` (specification 4.2): the current state, after a query of
+//! the provider when that is due.
 
 use axum::extract::State;
 use axum::response::Response;
-use switchyard_engine::transaction::Kind;
+use switchyard_core::transaction::Kind;
 
 use super::guard::SecretKey;
 use super::lookup::IdInPath;
@@ -14,7 +15,8 @@ use crate::state::ApiState;
 
 /// Verify a payment
 ///
-/// What is known of the payment now. The provider is asked again when the payment has not ended and was not asked for ten seconds.
+/// Current state of the payment. The provider is queried first when the payment is open and was not
+/// queried in the last ten seconds.
 #[utoipa::path(
     get,
     path = "/v1/payments/{paymentId}/verify",

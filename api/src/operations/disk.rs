@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use switchyard_engine::access::KeyKind;
-use switchyard_engine::resources::free_disk_bytes;
+use switchyard_system::resources::free_disk_bytes;
 use tokio::time::Instant;
 
 /// Reserve of the store's disk. A handle; clones share what was read.

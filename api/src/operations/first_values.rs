@@ -52,7 +52,14 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
     (
         "switchyard_actor_panics_total",
         "actor",
-        &["transaction", "call", "scheduler", "webhook", "mail"],
+        &[
+            "transaction",
+            "call",
+            "scheduler",
+            "webhook",
+            "mail",
+            "callback",
+        ],
     ),
     (
         "switchyard_cases_opened_total",
@@ -145,7 +152,7 @@ const OF_A_GATEWAY: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::CaseReason;
+    use switchyard_core::transaction::CaseReason;
 
     use super::*;
 

@@ -1,7 +1,8 @@
 //! Client of a request: its address and country, from trusted headers.
 //!
-//! The connection's own address counts, unless it is a trusted proxy's; then what the proxy says. The result is put into two headers of
-//! ours, over whatever a client may have written there, so that handlers need not know whom to trust.
+//! The connection's own address counts, unless it is a trusted proxy's; then what the proxy says.
+//! The result is put into two headers of ours, over whatever a client may have written there, so
+//! that handlers need not know whom to trust.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,7 +35,8 @@ pub async fn identify(State(trust): State<Trust>, mut request: Request, next: Ne
     let headers = request.headers_mut();
     headers.remove(CLIENT_ADDRESS);
     headers.remove(CLIENT_COUNTRY);
-    // A peer that is not trusted needs nothing: without our headers, the connection's own address counts.
+    // A peer that is not trusted needs nothing: without our headers, the connection's own address
+    // counts.
     if let Some(peer) = peer.filter(|peer| trust.proxies.contains(*peer)) {
         let lines = headers.get_all("x-forwarded-for").iter();
         // A payer may have put any bytes in front of the address that the proxy appends.

@@ -1,5 +1,5 @@
-//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes and no
-//! damage of it is known, a gateway can serve live, and it was not told to stop.
+//! `GET /healthz`: the process answers. `GET /readyz`: it can take payments: the store writes and
+//! no damage of it is known, a gateway can serve live, and it was not told to stop.
 //!
 //! A disk below its reserve is reported and leaves the server ready. No other machine has its
 //! transactions: without traffic, payers could not finish and callbacks would be lost, and the
@@ -12,9 +12,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::KeyKind;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::environment::Environment;
 
 use super::Operations;
 

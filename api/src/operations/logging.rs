@@ -1,9 +1,12 @@
-//! The log, on standard error or in a file: readable sentences with dotted fields (`request.id`, `transaction.id`), as text or as JSON.
+//! The log, on standard error or in a file: readable sentences with dotted fields (`request.id`,
+//! `transaction.id`), as text or as JSON.
 //!
-//! Each answered request is one line at `info` (setting `log.requests`), with its id, its transaction, the route, the status and the time.
+//! Each answered request is one line at `info` (setting `log.requests`), with its id, its
+//! transaction, the route, the status and the time.
 //!
-//! Never logged: keys and tokens, credentials of gateways, webhook and mail secrets, request bodies, phone numbers. Types that
-//! hold such things have no readable `Debug`; handlers log ids and outcomes, never bodies.
+//! Never logged: keys and tokens, credentials of gateways, webhook and mail secrets, request
+//! bodies, phone numbers. Types that hold such things have no readable `Debug`; handlers log ids
+//! and outcomes, never bodies.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Stderr, Write};

@@ -1,4 +1,5 @@
-//! The metrics of answers, each found once: to find one by its labels costs several times what it costs to count.
+//! The metrics of answers, each found once: to find one by its labels costs several times what it
+//! costs to count.
 
 use std::collections::HashMap;
 use std::time::Duration;

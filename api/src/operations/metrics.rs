@@ -1,5 +1,5 @@
 //! `GET /metrics` for Prometheus. docs/metrics.md lists all metrics; each is recorded where it
-//! happens, by the name that stands there.
+//! happens, by the name in that list.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ pub fn start() -> Result<PrometheusHandle, BuildError> {
         .install_recorder()?;
     describe();
     first_values::at_start();
-    // Histograms keep samples until they are folded into buckets, so without upkeep they grow between
-    // scrapes.
+    // Histograms keep samples until they are folded into buckets, so without upkeep they grow
+    // between scrapes.
     let upkeep = handle.clone();
     tokio::spawn(async move {
         loop {

@@ -51,7 +51,8 @@ pub struct Surroundings {
 }
 
 impl Operations {
-    /// `metrics`: where they are collected, `None` when they are switched off. `metrics_open`: whether they need no operator token.
+    /// `metrics`: where they are collected, `None` when they are switched off. `metrics_open`:
+    /// whether they need no operator token.
     pub fn new(
         engine: Engine,
         metrics: Option<PrometheusHandle>,

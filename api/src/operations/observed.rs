@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use metrics::{counter, gauge};
 use switchyard_engine::engine::Engine;
-use switchyard_engine::records::open_cases;
-use switchyard_engine::{descriptors, resources};
+use switchyard_records::open_cases;
+use switchyard_system::{descriptors, resources};
 
 /// Reads the engine's state and the resources of this process. A value that cannot be read stays as
 /// it was.

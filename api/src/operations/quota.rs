@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use switchyard_engine::client_network;
-use switchyard_engine::limits::SITE_SHARE;
+use switchyard_core::client_network;
+use switchyard_core::limits::SITE_SHARE;
 
 /// Counts what each key holds. A handle; clones count together.
 #[derive(Debug)]

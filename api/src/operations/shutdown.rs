@@ -5,7 +5,8 @@ use std::future::pending;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// Tells that the end has begun. Streams (live status, `listen`) end themselves then, or the server would wait for them.
+/// Tells that the end has begun. Streams (live status, `listen`) end themselves then, or the server
+/// would wait for them.
 #[derive(Clone, Debug)]
 pub struct Draining(watch::Sender<bool>);
 

@@ -1,4 +1,4 @@
-//! The pages of this room, on a memory store.
+//! Pages of this module, on a memory store.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::{
     Access, ConnectionChange, MasterKey, NewConnection, Options, SettingsToken, Vault,
     make_for_settings,
 };
-use switchyard_engine::clock::Clock;
-use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
-use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
-use switchyard_engine::gateway::Gateways;
 use switchyard_engine::hold::{Hold, Reasons};
-use switchyard_engine::ids::Ids;
-use switchyard_engine::store::Store;
+use switchyard_gateway_host::Gateways;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use tower::ServiceExt as _;
 
 use super::{DiskReserve, Draining, Operations, Surroundings};

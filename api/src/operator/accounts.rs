@@ -1,7 +1,7 @@
 //! Accounts: the organisations of merchants.
 
 use axum::extract::State;
-use switchyard_engine::ids::AccountId;
+use switchyard_core::ids::AccountId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

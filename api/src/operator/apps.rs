@@ -1,8 +1,8 @@
 //! Apps and their settings.
 
 use axum::extract::State;
+use switchyard_core::ids::AppId;
 use switchyard_engine::access;
-use switchyard_engine::ids::AppId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

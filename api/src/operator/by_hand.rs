@@ -3,11 +3,11 @@
 
 use axum::Extension;
 use axum::extract::State;
+use switchyard_core::ids::{AttemptId, TransactionId};
+use switchyard_core::limits::{GATEWAY_TEXT_BYTES, NOTE_CHARACTERS};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{self, Attempt, Resolution, Verdict};
 use switchyard_engine::access::Operator;
-use switchyard_engine::ids::{AttemptId, TransactionId};
-use switchyard_engine::limits::{GATEWAY_TEXT_BYTES, NOTE_CHARACTERS};
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{self, Attempt, Resolution, Verdict};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -278,7 +278,7 @@ fn text(field: &'static str, given: Option<String>) -> Result<Option<String>, Ap
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::{CaseReason, Charge, PayerAction, State};
+    use switchyard_core::transaction::{CaseReason, Charge, PayerAction, State};
 
     use super::{cancelled, must_be_known, resolved};
     use crate::checkout::tests::samples;

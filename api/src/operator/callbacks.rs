@@ -1,8 +1,8 @@
 //! Callbacks of a connection: list, show, reprocess.
 
 use axum::extract::{Path, State};
+use switchyard_core::ids::{CallbackId, ConnectionId};
 use switchyard_engine::callback::{CallbackQuery, CallbackState};
-use switchyard_engine::ids::{CallbackId, ConnectionId};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -2,9 +2,9 @@
 
 use axum::Extension;
 use axum::extract::State;
+use switchyard_core::ids::CaseId;
 use switchyard_engine::access::Operator;
-use switchyard_engine::ids::CaseId;
-use switchyard_engine::records::CaseQuery;
+use switchyard_records::CaseQuery;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -122,8 +122,8 @@ const PER_PAGE: usize = 20;
 mod tests {
     use std::sync::Arc;
 
-    use switchyard_engine::records::CaseFound;
-    use switchyard_engine::transaction::{AttemptState, CaseReason, State as Stage};
+    use switchyard_core::transaction::{AttemptState, CaseReason, State as Stage};
+    use switchyard_records::CaseFound;
 
     use super::*;
     use crate::checkout::tests::samples::{NOW, twice_tried};

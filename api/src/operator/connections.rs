@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use serde_json::{Map, Value};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
 use switchyard_engine::access;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{Direction, Version, misfit};
-use switchyard_engine::ids::{AppId, ConnectionId};
+use switchyard_gateway_host::{Direction, Version, misfit};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{self, Gateways, Operation, Version};
+use switchyard_core::environment::Environment;
+use switchyard_gateway_host::{self as gateway, Gateways, Operation, Version};
 
 use super::contract::connections::ConfigCheck;
 use super::shape;

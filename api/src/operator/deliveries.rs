@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use axum::extract::{Path, State};
-use switchyard_engine::ids::{DeliveryId, WebhookId};
+use switchyard_core::ids::{DeliveryId, WebhookId};
 use switchyard_engine::webhook::{LogError, ReplayError};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

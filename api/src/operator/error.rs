@@ -1,8 +1,8 @@
 //! Error responses of the operator API for refusals of the engine.
 
+use switchyard_core::transaction::Refusal;
 use switchyard_engine::access::AccessError;
 use switchyard_engine::engine::EngineError;
-use switchyard_engine::transaction::Refusal;
 
 use crate::error::{ApiError, ErrorCode, Problem};
 

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde_json::{Map, Value};
-use switchyard_engine::gateway::Operation;
+use switchyard_gateway_host::Operation;
 
 use super::contract::connections::{ConfigForm, FormField};
 use super::error::{Answer, not_found};

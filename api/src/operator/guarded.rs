@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::WWW_AUTHENTICATE;
 use serde_json::{Value, json};
 use switchyard_engine::access::make_for_settings;
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 
 use super::tests::World;
 
@@ -113,7 +113,7 @@ async fn whoever_has_no_operator_token_is_refused_in_the_same_words_at_every_rou
     assert_eq!(everything(&world), before, "nothing happened");
 }
 
-/// What an operator can change, counted.
+/// Number of objects of each kind that an operator can change.
 fn everything(world: &World) -> [usize; 6] {
     let access = world.engine.access();
     let app = world.keys.app;
@@ -189,7 +189,8 @@ async fn keys_and_tokens_stand_in_the_answer_that_makes_them_and_in_no_other() {
             continue; // a stream, which has no end
         }
         for method in ["GET", "POST", "PATCH", "PUT"] {
-            // What is asked with nothing, or with nonsense, changes nothing and is told why.
+            // A request without a body, or with an invalid one, changes nothing and is refused with
+            // the reason.
             let body = json!({ "nonsense": true });
             let body = (method != "GET").then_some(&body);
             let token = world.keys.operator_token.expose();
@@ -207,7 +208,7 @@ async fn keys_and_tokens_stand_in_the_answer_that_makes_them_and_in_no_other() {
     assert!(looked >= 15, "only {looked} answers were good ones");
 }
 
-/// A stream of events may be open for days: its token is looked at again with each event.
+/// A stream of events may be open for days: its token is checked again with each event.
 #[tokio::test]
 async fn whose_token_is_deleted_hears_no_more_events() {
     let world = World::new().await;

@@ -4,11 +4,11 @@ mod lists;
 
 use axum::Extension;
 use axum::extract::State;
+use switchyard_core::ids::AppId;
+use switchyard_core::money::{Amount, Currency};
 use switchyard_engine::access::{App, Operator};
 use switchyard_engine::engine::{Answered, Engine, HoldReport, UnsentPayouts};
 use switchyard_engine::hold::{Held, HoldError, Open, Release};
-use switchyard_engine::ids::AppId;
-use switchyard_engine::money::{Amount, Currency};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

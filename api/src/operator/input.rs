@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 use super::audit::{Created, Fields};
 use super::contract::Nothing;
@@ -18,7 +18,7 @@ use super::error::{Answer, Refused, invalid, not_found};
 use crate::envelope;
 use crate::error::{ApiError, ErrorCode, Problem};
 
-/// The only id in a path. What is no id of its kind is not found, without a look.
+/// The only id in a path. A text that is no id of its kind is not found, without a lookup.
 pub struct Id<T>(pub T);
 
 impl<S: Send + Sync, T: FromStr> FromRequestParts<S> for Id<T> {

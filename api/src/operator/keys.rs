@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use switchyard_core::ids::{AppId, KeyId};
 use switchyard_engine::access::{self, ListedKey};
-use switchyard_engine::ids::{AppId, KeyId};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

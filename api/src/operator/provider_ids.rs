@@ -2,9 +2,9 @@
 //! addresses, which their owner empties from time to time.
 
 use axum::extract::State;
-use switchyard_engine::ids::{AttemptId, ConnectionId};
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::Transaction;
+use switchyard_core::ids::{AttemptId, ConnectionId};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::Transaction;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

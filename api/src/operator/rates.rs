@@ -4,8 +4,8 @@
 mod tests;
 
 use axum::extract::{Path, State};
+use switchyard_core::money::{Amount, Correction, Currency, Rate as Decimal, UnknownCurrency};
 use switchyard_engine::exchange::{Entry, ExchangeError, FeedError, Source};
-use switchyard_engine::money::{Amount, Correction, Currency, Rate as Decimal, UnknownCurrency};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -1,11 +1,12 @@
-//! What a field of a connection's configuration has to look like, by its gateway's schema: `minLength`, `maxLength`, `pattern`, `format`,
-//! `minimum`, `maximum`. Other keywords say nothing here.
+//! Checks of a field of a connection's configuration by its gateway's schema: `minLength`,
+//! `maxLength`, `pattern`, `format`, `minimum`, `maximum`. Other keywords are ignored here.
 
 use regex::RegexBuilder;
 use serde_json::Value;
-use switchyard_engine::email;
+use switchyard_core::email;
 
-/// What is wrong with a value of the right type, to be read after its name. It never repeats the value, which may be a secret.
+/// Problem of a value of the right type, in words that follow its name. They never repeat the
+/// value, which may be a secret.
 pub fn wrong(property: &Value, value: &Value) -> Option<String> {
     match value {
         Value::String(text) => wrong_text(property, text),
@@ -32,7 +33,8 @@ fn wrong_text(property: &Value, text: &str) -> Option<String> {
     }
     let keyword = |name: &str| property.get(name).and_then(Value::as_str);
     if let Some(pattern) = keyword("pattern") {
-        // A pattern that cannot be read is its author's mistake, and no reason to refuse good credentials.
+        // A pattern that cannot be read is its author's mistake, and no reason to refuse good
+        // credentials.
         let read = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
         if read.is_ok_and(|pattern| !pattern.is_match(text)) {
             return Some(format!("does not look right: it has to match {pattern}"));

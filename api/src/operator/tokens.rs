@@ -2,8 +2,8 @@
 
 use axum::Extension;
 use axum::extract::State;
+use switchyard_core::ids::OperatorTokenId;
 use switchyard_engine::access::Operator;
-use switchyard_engine::ids::OperatorTokenId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -1,12 +1,12 @@
 //! Transactions: an app's list, and one with everything that is known of it.
 
 use axum::extract::State;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::transaction::{Kind, Status};
 use switchyard_engine::engine::EngineError;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::exchanges;
-use switchyard_engine::ids::{AppId, TransactionId};
-use switchyard_engine::records::ListQuery;
-use switchyard_engine::transaction::{Kind, Status};
+use switchyard_gateway_host::exchanges;
+use switchyard_records::ListQuery;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -165,7 +165,7 @@ const PER_PAGE: usize = 20;
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::{self, AttemptState, CaseReason, State as Stage};
+    use switchyard_core::transaction::{self, AttemptState, CaseReason, State as Stage};
 
     use super::*;
     use crate::checkout::tests::samples::twice_tried;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, TransactionId};
-use switchyard_engine::money::{Amount, Currency};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::transaction::{
     ClientContext, EventName, State as TransactionState, Status, Transaction,
 };
+use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
+use switchyard_records::NewCustomer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -227,7 +227,7 @@ const WAIT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::transaction::{EventName, State};
+    use switchyard_core::transaction::{EventName, State};
 
     use super::missed;
     use crate::checkout::tests::samples;

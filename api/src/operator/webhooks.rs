@@ -1,9 +1,9 @@
 //! Webhooks of an app.
 
 use axum::extract::State;
+use switchyard_core::ids::{AppId, WebhookId};
 use switchyard_engine::access::{self, EventFilter, WebhookOptions};
-use switchyard_engine::egress::read_url;
-use switchyard_engine::ids::{AppId, WebhookId};
+use switchyard_system::egress::read_url;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

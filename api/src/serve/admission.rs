@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use metrics::{Counter, Gauge, counter, gauge};
 use parking_lot::Mutex;
-use switchyard_engine::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM, FILES_RESERVED};
+use switchyard_core::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM, FILES_RESERVED};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;

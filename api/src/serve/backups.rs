@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::store::{
-    self, BackupSource, Identity, Manifest, Store, StoreSettings, Views,
+use switchyard_core::time::Timestamp;
+use switchyard_store::{
+    self as store, BackupSource, Identity, Manifest, Store, StoreSettings, Views,
 };
+use switchyard_system::clock::Clock;
 
 use crate::config::{self, Settings};
 use crate::serve::{quiet, store_settings};
@@ -237,7 +238,7 @@ const BYTES_PER_SECOND: u64 = 64 * 1024 * 1024;
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use switchyard_engine::store::{Backend, Batch, Table};
+    use switchyard_store::{Backend, Batch, Table};
 
     use super::*;
 

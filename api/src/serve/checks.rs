@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use switchyard_engine::clock::Clock;
-use switchyard_engine::store::{self, Backend, CheckReport, Store, StoreSettings};
+use switchyard_store::{self as store, Backend, CheckReport, Store, StoreSettings};
+use switchyard_system::clock::Clock;
 
 use crate::serve::quiet;
 
@@ -55,8 +55,8 @@ const FIRST: Duration = Duration::from_secs(60 * 60);
 mod tests {
     use std::os::unix::fs::FileExt as _;
 
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::store::{Batch, Table};
+    use switchyard_core::time::Timestamp;
+    use switchyard_store::{Batch, Table};
 
     use super::*;
 

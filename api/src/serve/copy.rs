@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use switchyard_engine::store::{Copier, MakeBase, Store, Views};
+use switchyard_store::{Copier, MakeBase, Store, Views};
 use tokio::sync::oneshot;
 
 use super::backups::BackupContents;

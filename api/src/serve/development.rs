@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::json;
+use switchyard_core::ids::AppId;
+use switchyard_core::secret::Secret;
 use switchyard_engine::access::{Access, DevelopmentKeys};
-use switchyard_engine::ids::AppId;
-use switchyard_engine::secret::Secret;
 
 use crate::config::Settings;
 
@@ -26,7 +26,8 @@ struct Known {
     operator_token: Secret<String>,
 }
 
-/// The keys of the last start if they are still there, else new ones; in `dev.json` before anybody can ask.
+/// The keys of the last start if they are still there, else new ones; in `dev.json` before anybody
+/// can ask.
 pub async fn seed(access: &Access, settings: &Settings) -> anyhow::Result<DevelopmentKeys> {
     let path = file(settings);
     let seeded = access

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use switchyard_engine::access::MasterKeyError;
-use switchyard_engine::descriptors;
+use switchyard_system::descriptors;
 
 use super::{Source, admission, current_master_key, folders};
 use crate::config::{self, Examined, Faults, Settings, Weight};

@@ -1,16 +1,17 @@
 //! Gateways of this installation: those of its last run, and the files of the operator's folder.
 
 use anyhow::Context as _;
-use switchyard_engine::clock::Clock;
-use switchyard_engine::gateway::{
+use switchyard_gateway_host::{
     FileStatus, FolderWatch, GatewaySettings, Gateways, WALLS, WorkerSettings,
 };
-use switchyard_engine::ids::Ids;
-use switchyard_engine::store::Store;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
 use crate::config::Settings;
 
-/// Brings back every gateway at its version, takes in what is new in the folder, and keeps watching it.
+/// Brings back every gateway at its version, takes in what is new in the folder, and keeps watching
+/// it.
 pub async fn load(
     settings: &Settings,
     store: &Store,

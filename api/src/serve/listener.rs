@@ -1,4 +1,5 @@
-//! Connections: how they are taken, how many there may be, how long a silent one may stay, and how they end.
+//! Connections: how they are taken, how many there may be, how long a silent one may stay, and how
+//! they end.
 //!
 //! Promises: never more than the listener's total at once, the next wait in the port's queue; one
 //! address never has more than its share; silent connections time out; and a shutdown breaks no
@@ -25,7 +26,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use switchyard_engine::limits::{CONNECTION_IDLE_TIMEOUT, REQUEST_HEAD_BYTES};
+use switchyard_core::limits::{CONNECTION_IDLE_TIMEOUT, REQUEST_HEAD_BYTES};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt as _;
@@ -45,7 +46,8 @@ struct ServerContext {
     silence: Duration,
 }
 
-/// Serves until `draining` has begun and `drain_delay` has passed since; returns when the last connection has ended.
+/// Serves until `draining` has begun and `drain_delay` has passed since; returns when the last
+/// connection has ended.
 pub async fn serve(
     listener: TcpListener,
     admission: Admission,
@@ -172,8 +174,8 @@ async fn answer(
     peer: SocketAddr,
     request: axum::http::Request<Incoming>,
 ) -> Result<axum::response::Response, Infallible> {
-    // Who else reads this connection, before us, may believe another end of a chunked body: nothing after it is taken for a request
-    // (RFC 9112, 6.1).
+    // Who else reads this connection, before us, may believe another end of a chunked body: nothing
+    // after it is taken for a request (RFC 9112, 6.1).
     let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let is_ambiguous = !names_one_host(&request);
     let mut request = request.map(Body::new);
@@ -182,7 +184,8 @@ async fn answer(
         true => StatusCode::BAD_REQUEST.into_response(),
         false => hall.routes.oneshot(request).await?,
     };
-    // The rest of a body that is too large is not read, so this connection ends: the client is told.
+    // The rest of a body that is too large is not read, so this connection ends: the client is
+    // told.
     let is_cut_off = response.status() == StatusCode::PAYLOAD_TOO_LARGE;
     if is_chunked || is_ambiguous || is_cut_off || hall.draining.has_begun() {
         let close = HeaderValue::from_static("close");
@@ -191,7 +194,8 @@ async fn answer(
     Ok(response)
 }
 
-/// We do not read it; who reads this connection before us may route by it, and not by the one that we would see (RFC 9112, 3.2).
+/// We do not read it; who reads this connection before us may route by it, and not by the one that
+/// we would see (RFC 9112, 3.2).
 fn names_one_host(request: &axum::http::Request<Incoming>) -> bool {
     let named = request.headers().get_all(HOST).iter().count();
     named == 1 || named == 0 && request.version() == Version::HTTP_10

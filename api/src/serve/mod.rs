@@ -1,7 +1,8 @@
 //! `switchyard serve`: assembles the modules, serves, and shuts down.
 //!
-//! Store → vault → access → gateways → engine → routes. The port is taken first, so that a second server on it fails before it touches
-//! anything; requests wait in the port's queue until everything is ready.
+//! Store → vault → access → gateways → engine → routes. The port is taken first, so that a second
+//! server on it fails before it touches anything; requests wait in the port's queue until
+//! everything is ready.
 
 mod admission;
 pub(crate) mod backups;
@@ -25,25 +26,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::limits::ADMIN_CONNECTIONS;
 use switchyard_engine::access::{
     Access, AccessError, DevelopmentKeys, MasterKey, MasterKeyError, Options, SettingsToken, Vault,
     VaultError,
 };
-use switchyard_engine::clock::Clock;
-use switchyard_engine::descriptors;
-use switchyard_engine::directory::Directory;
-use switchyard_engine::dumps;
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
-use switchyard_engine::environment::Environment;
 use switchyard_engine::exchange::{Exchange, FeedSettings};
-use switchyard_engine::format::{FormatError, ensure_format};
-use switchyard_engine::gateway::FolderWatch;
 use switchyard_engine::hold::{Hold, Reasons};
-use switchyard_engine::ids::Ids;
-use switchyard_engine::limits::ADMIN_CONNECTIONS;
 use switchyard_engine::mail::MailSettings;
-use switchyard_engine::store::{self, OpenError, Store, StoreSettings};
 use switchyard_engine::webhook::WebhookSettings;
+use switchyard_gateway_host::FolderWatch;
+use switchyard_records::format::{FormatError, ensure_format};
+use switchyard_store::{self as store, OpenError, Store, StoreSettings};
+use switchyard_system::clock::Clock;
+use switchyard_system::descriptors;
+use switchyard_system::dumps;
+use switchyard_system::ids::Ids;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -129,7 +130,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         None => None,
     };
     let listener = bind(settings.server.listen, "server.listen or --port").await?;
-    // From here on SIGTERM and SIGINT shut the server down, also during the start.
+    // After this, SIGTERM and SIGINT shut the server down, also during the start.
     let signals = StopSignals::listen()?;
     // The same, unless port 0 asked for any that is free.
     settings.server.listen = listener.local_addr()?;
@@ -342,8 +343,8 @@ async fn run_until_shutdown(
     Ok(())
 }
 
-/// A second signal ends the process at once. Acknowledged requests are stored; the next start recovers
-/// the others.
+/// A second signal ends the process at once. Acknowledged requests are stored; the next start
+/// recovers the others.
 async fn abort(mut signals: StopSignals) {
     let signal = signals.next().await;
     tracing::error!(signal, "second signal, process ends at once");
@@ -463,7 +464,8 @@ fn make_folder(settings: &Settings) -> anyhow::Result<()> {
     })
 }
 
-/// The master key from the settings or its file. Development mode makes the file when there is none.
+/// The master key from the settings or its file. Development mode makes the file when there is
+/// none.
 fn master_key(settings: &Settings, ids: &Ids) -> Result<MasterKey, Failure> {
     let key = match current_master_key(settings) {
         Err(MasterKeyError::Missing(path)) if settings.development => {

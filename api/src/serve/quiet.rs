@@ -3,7 +3,7 @@
 use std::thread;
 
 use anyhow::Context as _;
-use switchyard_engine::store::lower_priority;
+use switchyard_store::lower_priority;
 use tokio::sync::oneshot;
 
 /// Does the work on a thread of its own, and returns what it returns. A server that ends does not

@@ -1,5 +1,5 @@
-//! SIGHUP: reopens the log file and reads the settings that can change in a running server. The others
-//! need a restart, and the log lists those of them that have changed.
+//! SIGHUP: reopens the log file and reads the settings that can change in a running server. The
+//! others need a restart, and the log lists those of them that have changed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -53,7 +53,8 @@ fn read(source: &Source) -> Result<Settings, String> {
     }
 }
 
-/// Paths of the settings that differ. Secrets are compared by whether they are set, since they are never written out.
+/// Paths of the settings that differ. Secrets are compared by whether they are set, since they are
+/// never written out.
 fn changed(before: &Settings, after: &Settings) -> BTreeSet<String> {
     let (before, after) = (flat(before), flat(after));
     before

@@ -8,7 +8,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::HeaderName;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use switchyard_engine::limits::BODY_BYTES;
+use switchyard_core::limits::BODY_BYTES;
 
 use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
@@ -99,10 +99,10 @@ mod tests {
     use axum::body::Body;
     use axum::extract::ConnectInfo;
     use axum::http::{HeaderMap, StatusCode};
+    use switchyard_core::transaction::ClientContext;
     use switchyard_engine::engine::NewPayment;
-    use switchyard_engine::gateway::Gateways;
     use switchyard_engine::testing::{Bench, Wanted, amount, customer};
-    use switchyard_engine::transaction::ClientContext;
+    use switchyard_gateway_host::Gateways;
     use tower::ServiceExt as _;
 
     use super::*;

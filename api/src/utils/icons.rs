@@ -7,10 +7,10 @@ use axum::http::header::{
 };
 use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
+use switchyard_core::directory::{Icon, icon_svg, method_svg};
+use switchyard_core::money::Currency;
 use switchyard_engine::access::Picture;
-use switchyard_engine::directory::{Icon, icon_svg, method_svg};
 use switchyard_engine::engine::Engine;
-use switchyard_engine::money::Currency;
 
 use crate::frame;
 use crate::state::ApiState;
@@ -85,7 +85,7 @@ fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
     }
 }
 
-/// A drawing may do nothing but be looked at, even when it is opened by itself.
+/// A drawing is displayed only and runs no code, even when it is opened as a page.
 const HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_TYPE, "image/svg+xml"),
     (CACHE_CONTROL, "public, max-age=86400"),

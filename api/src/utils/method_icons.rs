@@ -1,4 +1,5 @@
-//! Icons of methods that the operator supplies, in place of the drawn ones: files of one folder, read when the server starts.
+//! Icons of methods that the operator supplies, in place of the drawn ones: files of one folder,
+//! read when the server starts.
 //!
 //! `mtn_bj.svg` is the icon of that method. A name that lacks the last part of a code is that of a
 //! brand: `mtn.png` of `mtn_bj` and `mtn_ci`, `mobi_cash.png` of `mobi_cash_ml`.
@@ -31,7 +32,8 @@ impl MethodIcons {
     /// Reads a folder.
     ///
     /// # Errors
-    /// When the folder cannot be read, or a file with the ending of a picture is none or is too large.
+    /// When the folder cannot be read, or a file with the ending of a picture is none or is too
+    /// large.
     pub fn read(folder: &Path) -> anyhow::Result<Self> {
         let mut icons = BTreeMap::new();
         let files = std::fs::read_dir(folder).with_context(|| {
@@ -71,7 +73,8 @@ impl MethodIcon {
         let is_svg = std::str::from_utf8(&bytes).is_ok_and(|text| text.contains("<svg"));
         let (media_type, bytes) = match Picture::from_bytes(bytes.clone()) {
             Some(picture) => (picture.media_type, picture.bytes),
-            // Pages load it as a picture, and its own answer forbids scripts: an SVG cannot run one.
+            // Pages load it as a picture, and its own answer forbids scripts: an SVG cannot run
+            // one.
             None if is_svg => ("image/svg+xml", bytes),
             None => anyhow::bail!("it is not an SVG, PNG, JPEG or WebP"),
         };

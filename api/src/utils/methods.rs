@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use switchyard_engine::directory::Method;
+use switchyard_core::directory::Method;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::engine::Engine;
-use switchyard_engine::gateway::Manifest;
-use switchyard_engine::transaction::Kind;
+use switchyard_gateway_host::Manifest;
 
 use crate::envelope;
 use crate::merchant::render::method_list::{GatewayInList, MethodInList};
@@ -18,7 +18,8 @@ use crate::state::ApiState;
 
 /// List payment methods
 ///
-/// Every payment method with its currency and countries, and whether a gateway serves it now. No key is needed.
+/// Every payment method with its currency and countries, and whether a gateway serves it now. No
+/// key is needed.
 #[utoipa::path(
     get,
     path = "/utils/payment/methods",
@@ -39,8 +40,8 @@ pub async fn payment_methods(State(state): State<ApiState>) -> Response {
 
 /// List payout methods
 ///
-/// Every payout method with its currency, countries and what the recipient must give, and whether a gateway serves it now. No key is
-/// needed.
+/// Every payout method with its currency, countries and what the recipient must give, and whether a
+/// gateway serves it now. No key is needed.
 #[utoipa::path(
     get,
     path = "/utils/payout/methods",

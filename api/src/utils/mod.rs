@@ -1,4 +1,4 @@
-//! What anybody may ask without a key: the method lists, and the icons that answers point to.
+//! Requests without a key: the method lists, and the icons to which responses link.
 
 mod icons;
 mod method_icons;

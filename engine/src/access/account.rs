@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::{Access, WriteGuard, text};
-use crate::clock::Timestamp;
-use crate::ids::AccountId;
-use crate::store::Batch;
+use switchyard_core::ids::AccountId;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {

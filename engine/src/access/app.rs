@@ -1,6 +1,7 @@
 //! A merchant's integration: what its keys, webhooks, connections and transactions belong to.
 //!
-//! An app is never deleted, since its transactions name it for good: it is disabled, and its keys then open nothing.
+//! An app is never deleted, since its transactions name it for good: it is disabled, and its keys
+//! then open nothing.
 
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::{Access, WriteGuard, branding, text};
-use crate::clock::Timestamp;
-use crate::ids::{AccountId, AppId};
-use crate::money::Correction;
 use crate::quota::PayoutLimits;
-use crate::store::Batch;
+use switchyard_core::ids::{AccountId, AppId};
+use switchyard_core::money::Correction;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct App {
@@ -42,17 +43,20 @@ pub struct AppSettings {
     /// How many attempts a payer has on the checkout page before the payment fails: 1 to 5. Three
     /// by default: a mistyped PIN or a missed prompt does not lose the order.
     pub checkout_attempts: u8,
-    /// The language of the checkout page and of mails when the payer's own is not known: `en` or `fr`.
+    /// The language of the checkout page and of mails when the payer's own is not known: `en` or
+    /// `fr`.
     pub locale: Option<String>,
-    /// Whether payers may pay in other currencies than the payment's, at the rate of the day with this correction in percent. `null`: no.
+    /// Whether payers may pay in other currencies than the payment's, at the rate of the day with
+    /// this correction in percent. `null`: no.
     pub conversion: Option<Correction>,
-    /// Whether payouts may be ordered with a public key. Off by default: a public key
-    /// is visible in each page and app that has it, so every reader could send the merchant's float to
-    /// an account of their own.
+    /// Whether payouts may be ordered with a public key. Off by default: a public key is visible in
+    /// each page and app that has it, so every reader could send the merchant's float to an account
+    /// of their own.
     pub unsafe_payouts_with_public_key: bool,
     /// Logo on the checkout page: PNG, JPEG or WebP of at most 20 KiB as `data:image/png;base64,…`.
     pub logo: Option<String>,
-    /// Colour of buttons and links on the checkout page, `#rrggbb`; white text on it must have a contrast of 4.5 to 1.
+    /// Colour of buttons and links on the checkout page, `#rrggbb`; white text on it must have a
+    /// contrast of 4.5 to 1.
     pub accent_colour: Option<String>,
     /// Address for customers, on pages and as reply-to of mails.
     pub support_email: Option<String>,
@@ -128,7 +132,8 @@ impl AppSettings {
         Ok(())
     }
 
-    /// The support contact, one line: `help@shop.example · +229 01 97 80 80 80`. `None` where the merchant gave none.
+    /// The support contact, one line: `help@shop.example · +229 01 97 80 80 80`. `None` where the
+    /// merchant gave none.
     pub fn support(&self) -> Option<String> {
         let given = [&self.support_email, &self.support_phone, &self.support_url];
         let given: Vec<&str> = given.into_iter().flatten().map(String::as_str).collect();
@@ -228,8 +233,8 @@ impl Access {
         self.update_app_as(id, |_| change).await
     }
 
-    /// The same for a change of a part of the settings. `change` sees the app as it is stored, after
-    /// all changes before this one.
+    /// The same for a change of a part of the settings. `change` sees the app as it is stored,
+    /// after all changes before this one.
     pub async fn update_app_as(
         &self,
         id: AppId,

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::error::AccessError;
 use super::text;
-use crate::colour::{Colour, LEAST_CONTRAST};
-use crate::limits::LOGO_BYTES;
+use switchyard_core::colour::{Colour, LEAST_CONTRAST};
+use switchyard_core::limits::LOGO_BYTES;
 
 /// A picture that browsers show and that runs nothing: PNG, JPEG or WebP.
 #[derive(Clone, Debug, PartialEq, Eq)]

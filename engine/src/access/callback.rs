@@ -3,8 +3,8 @@
 use super::Access;
 use super::error::AccessError;
 use super::vault::Sealed;
-use crate::ids::AccountId;
-use crate::secret::Secret;
+use switchyard_core::ids::AccountId;
+use switchyard_core::secret::Secret;
 
 impl Access {
     /// Seals a provider's request for the account that it is meant for.

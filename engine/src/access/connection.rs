@@ -10,11 +10,11 @@ use super::limits::ConnectionLimits;
 use super::rows::{self, Kind};
 use super::vault::{Sealed, VaultError};
 use super::{Access, WriteGuard, text};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AccountId, AppId, ConnectionId};
-use crate::limits::{CONNECTION_CONFIG_BYTES, CONNECTIONS_PER_APP};
-use crate::store::Batch;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AccountId, AppId, ConnectionId};
+use switchyard_core::limits::{CONNECTION_CONFIG_BYTES, CONNECTIONS_PER_APP};
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connection {
@@ -27,10 +27,11 @@ pub struct Connection {
     pub account_name: String,
     /// Codes of the methods it may serve; `None`: all that the gateway has.
     pub methods: Option<Vec<String>>,
-    /// The credentials and options that the gateway's manifest asks for, as JSON. Opened by [`super::Access::connection_config`].
+    /// The credentials and options that the gateway's manifest asks for, as JSON. Opened by
+    /// [`super::Access::connection_config`].
     pub config: Sealed,
-    /// Time of the last change of `config`; 1970 in rows that are older than this field. An account's
-    /// answer about a request that was sent with earlier credentials proves nothing.
+    /// Time of the last change of `config`; 1970 in rows that are older than this field. An
+    /// account's answer about a request that was sent with earlier credentials proves nothing.
     #[serde(default)]
     pub config_changed_at: Timestamp,
     #[serde(default)]
@@ -57,8 +58,8 @@ pub struct NewConnection {
     pub config: serde_json::Value,
 }
 
-/// Change of a connection. `None` leaves a field unchanged; `Some(None)` as methods means all of the
-/// gateway's.
+/// Change of a connection. `None` leaves a field unchanged; `Some(None)` as methods means all of
+/// the gateway's.
 #[derive(Clone, Default)]
 pub struct ConnectionChange {
     pub account_name: Option<String>,
@@ -181,8 +182,9 @@ impl Access {
         put(gate, changed).await
     }
 
-    /// Begins to delete a connection: no attempt is submitted through it until the deletion is committed
-    /// or dropped. The caller looks for open attempts in between; no further ones can begin.
+    /// Begins to delete a connection: no attempt is submitted through it until the deletion is
+    /// committed or dropped. The caller looks for open attempts in between; no further ones can
+    /// begin.
     pub async fn begin_deletion(&self, id: ConnectionId) -> Result<Deletion, AccessError> {
         let gate = self.gate().await;
         let connection = self

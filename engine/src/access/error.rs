@@ -1,9 +1,9 @@
 //! Errors of the module `access`.
 
 use super::vault::VaultError;
-use crate::gateway::Count;
-use crate::routing::RuleError;
-use crate::store::{CommitError, StoreError};
+use switchyard_core::routing::RuleError;
+use switchyard_gateway_host::Count;
+use switchyard_store::{CommitError, StoreError};
 
 /// A change or a look-up that could not be done. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,8 @@ impl AccessError {
     }
 }
 
-/// Reason for which a bearer token is refused. Each is a 401; the difference is for logs and people.
+/// Reason for which a bearer token is refused. Each is a 401; the difference is for logs and
+/// people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unauthorized {
     #[error("this is not a key of this service: the form or the checksum is wrong")]

@@ -1,7 +1,8 @@
 //! API keys: their rows, and how they are created, rolled and deleted.
 //!
-//! The key itself is shown once, when it is made; [`super::token`] says how it looks. Rolling makes a second key like the first,
-//! which stays valid for a grace period, so that a merchant can switch without a failed request.
+//! The key itself is shown once, when it is made; [`super::token`] says how it looks. Rolling makes
+//! a second key like the first, which stays valid for a grace period, so that a merchant can switch
+//! without a failed request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::token::{self, Fingerprint, TokenForm};
 use super::{Access, text};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, KeyId};
-use crate::limits::{KEY_GRACE, KEYS_PER_APP};
-use crate::secret::Secret;
-use crate::store::Batch;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, KeyId};
+use switchyard_core::limits::{KEY_GRACE, KEYS_PER_APP};
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 /// Secret keys do everything and stay on the merchant's server; public keys only initialize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -121,7 +122,8 @@ impl Access {
         Ok(new)
     }
 
-    /// Makes a key like this one. The old one stays valid for `grace` (at most [`KEY_GRACE`]); for zero it is deleted at once.
+    /// Makes a key like this one. The old one stays valid for `grace` (at most [`KEY_GRACE`]); for
+    /// zero it is deleted at once.
     pub async fn roll_key(&self, id: KeyId, grace: Duration) -> Result<NewKey, AccessError> {
         if grace > KEY_GRACE {
             return Err(AccessError::invalid(

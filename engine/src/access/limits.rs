@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
-use crate::directory::country;
-use crate::money::{Amount, Currency};
+use switchyard_core::directory::country;
+use switchyard_core::money::{Amount, Currency};
 
 /// The limits of one connection; without any, all that its gateway takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ fn invalid(problem: String) -> AccessError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::amount;
+    use switchyard_core::testing::amount;
 
     fn limits(json: serde_json::Value) -> ConnectionLimits {
         serde_json::from_value(json).unwrap()

@@ -1,5 +1,5 @@
-//! Master key: 32 bytes outside the store, as 64 hexadecimal characters in a file that only its owner
-//! can read, or in an environment variable.
+//! Master key: 32 bytes outside the store, as 64 hexadecimal characters in a file that only its
+//! owner can read, or in an environment variable.
 //!
 //! The store with this key reveals all secrets, the store alone none. A lost master key cannot be
 //! recovered: keep a copy apart from the store's backup.
@@ -13,8 +13,8 @@ use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
 
 use super::token::hex_32;
-use crate::ids::Ids;
-use crate::secret::Secret;
+use switchyard_core::secret::Secret;
+use switchyard_system::ids::Ids;
 
 pub struct MasterKey(Secret<[u8; 32]>);
 
@@ -79,7 +79,8 @@ impl MasterKey {
         Self::from_text(&text, &path.display().to_string())
     }
 
-    /// Makes a new key in a file that did not exist, readable for its owner only, and sure to be on the disk.
+    /// Makes a new key in a file that did not exist, readable for its owner only, and sure to be on
+    /// the disk.
     pub fn create_file(path: &Path, ids: &Ids) -> Result<Self, MasterKeyError> {
         let key = Self::random(ids);
         let write = || -> io::Result<()> {

@@ -1,8 +1,10 @@
-//! Access: accounts, apps, keys, webhooks, connections, rate limits, and the vault that encrypts secrets.
+//! Access: accounts, apps, keys, webhooks, connections, rate limits, and the vault that encrypts
+//! secrets.
 //!
-//! The whole set is in memory, loaded at the start: a request is authenticated without a look at the store. Changes are written to
-//! the store first and made in memory after, one at a time; a change whose caller went away is still finished. What is in memory is
-//! therefore always what is stored, except the moments at which keys were last used, which are not stored.
+//! The whole set is in memory, loaded at the start: a request is authenticated without a read of
+//! the store. Changes are written to the store first and made in memory after, one at a time; a
+//! change is finished even if its caller has disconnected. So memory and store always agree, except
+//! for the times at which keys were last used, which are not stored.
 
 mod account;
 mod app;
@@ -59,15 +61,16 @@ pub use self::webhook::{
     Disabled, NewWebhook, Webhook, WebhookChange, checked_webhook_secret, new_webhook_secret,
 };
 pub use self::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
-pub use crate::environment::{Environment, ParseEnvironmentError};
+pub use switchyard_core::environment::{Environment, ParseEnvironmentError};
 
 use self::rate_limit::{RateLimiter, RateLimits};
 use self::rows::Kind;
 use self::set::Set;
 use self::token::TokenForm;
-use crate::clock::Clock;
-use crate::ids::{AppId, ConnectionId, Ids, KeyId, PaymentId};
-use crate::store::{Batch, CommitError, Store};
+use switchyard_core::ids::{AppId, ConnectionId, KeyId, PaymentId};
+use switchyard_store::{Batch, CommitError, Store};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
 /// Handle of the access data. Clones share it.
 #[derive(Clone)]
@@ -130,7 +133,8 @@ pub struct Caller {
 }
 
 impl Access {
-    /// Loads everything from the store. Fails when a row cannot be read or the vault's master key is not the one that sealed it.
+    /// Loads everything from the store. Fails when a row cannot be read or the vault's master key
+    /// is not the one that sealed it.
     pub async fn load(
         store: Store,
         vault: Vault,
@@ -194,7 +198,8 @@ impl Access {
         })))
     }
 
-    /// Says who a bearer token is. A token of the wrong form, or with a wrong checksum, is refused before anything is looked up.
+    /// Says who a bearer token is. A token of the wrong form, or with a wrong checksum, is refused
+    /// before anything is looked up.
     pub fn authenticate(&self, bearer: &str) -> Result<Caller, Unauthorized> {
         let caller = self.look_up(bearer);
         if let Err(why) = &caller {
@@ -228,7 +233,8 @@ impl Access {
         })
     }
 
-    /// A caller that is the app itself, for what an operator does in its place. It belongs to no key and to no rate limit.
+    /// A caller that is the app itself, for what an operator does in its place. It belongs to no
+    /// key and to no rate limit.
     pub fn on_behalf_of(&self, app: AppId, environment: Environment) -> Option<Caller> {
         Some(Caller {
             app: self.app(app)?,
@@ -283,22 +289,24 @@ impl Access {
     }
 }
 
-/// Exclusive right to change the data. Values that were read through it stay valid while it is held.
+/// Exclusive right to change the data. Values that were read through it stay valid while it is
+/// held.
 struct WriteGuard {
     access: Access,
     _held: OwnedMutexGuard<()>,
 }
 
 impl WriteGuard {
-    /// Commits `batch`, then makes the same change in memory. Runs in a task of its own: a caller that goes away (a client that
-    /// hangs up) cannot leave the store and the memory apart.
+    /// Commits `batch`, then makes the same change in memory. Runs in a task of its own: a caller
+    /// that goes away (a client that hangs up) cannot leave the store and the memory apart.
     async fn commit(
         self,
         batch: Batch,
         change: impl FnOnce(&mut Set) + Send + 'static,
     ) -> Result<(), AccessError> {
         let task = tokio::spawn(async move {
-            // All of it: a block that named only the access would leave the lock behind with the caller.
+            // All of it: a block that named only the access would leave the lock behind with the
+            // caller.
             let Self { access, _held } = self;
             let inner = &access.0;
             inner.store.commit(batch).await.map_err(|why| match why {

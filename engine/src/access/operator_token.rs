@@ -9,11 +9,12 @@ use super::rows::{self, Kind};
 use super::set::Set;
 use super::token::{self, Fingerprint, TokenForm};
 use super::{Access, text};
-use crate::clock::Timestamp;
-use crate::ids::{Ids, OperatorTokenId};
-use crate::limits::TOKEN_ANCESTORS;
-use crate::secret::Secret;
-use crate::store::Batch;
+use switchyard_core::ids::OperatorTokenId;
+use switchyard_core::limits::TOKEN_ANCESTORS;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
+use switchyard_system::ids::Ids;
 
 /// Stored form of an operator token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,7 +238,8 @@ impl Access {
         names.cloned().collect()
     }
 
-    /// Refuses a name that another token or the engine has: the audit log could not distinguish them.
+    /// Refuses a name that another token or the engine has: the audit log could not distinguish
+    /// them.
     fn check_token_name(&self, name: &str) -> Result<(), AccessError> {
         let name = name.to_lowercase();
         let of_settings = self.0.options.operator_tokens.iter();
@@ -302,8 +304,8 @@ impl Access {
     }
 }
 
-/// The tokens that `maker` created, those that these created, and so on. Rows without `ancestors` are
-/// found through the tokens between, as long as these exist.
+/// The tokens that `maker` created, those that these created, and so on. Rows without `ancestors`
+/// are found through the tokens between, as long as these exist.
 fn descendants(mut tokens: Vec<Arc<OperatorToken>>, maker: &str) -> Vec<Arc<OperatorToken>> {
     let mut makers = vec![maker.trim().to_lowercase()];
     let mut found = Vec::new();

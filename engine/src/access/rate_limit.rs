@@ -1,8 +1,9 @@
 //! Rate limit per key: an exact maximum of requests in each window of 60 seconds.
 //!
-//! For each key the moments of the requests that it was allowed in the last 60 s are kept, oldest first: a request is allowed when
-//! fewer than the limit are left after the old ones are dropped. So there is no window edge at which twice the limit slips
-//! through. Refused requests do not count. The cost is one short lock on one of 64 shards; after a key's first requests nothing is
+//! For each key the moments of the requests that it was allowed in the last 60 s are kept, oldest
+//! first: a request is allowed when fewer than the limit are left after the old ones are dropped.
+//! So there is no window edge at which twice the limit slips through. Refused requests do not
+//! count. The cost is one short lock on one of 64 shards; after a key's first requests nothing is
 //! allocated. A key costs 8 bytes for each request of its last minute.
 //!
 //! A public key is used by many strangers at once. For it the limit holds for each client address,
@@ -22,10 +23,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::KeyKind;
-use crate::client_network;
-use crate::clock::Timestamp;
-use crate::ids::{KeyId, PaymentId};
-use crate::limits::{CHECKOUT_REQUESTS, CHECKOUT_SHARE, SITE_SHARE};
+use switchyard_core::client_network;
+use switchyard_core::ids::{KeyId, PaymentId};
+use switchyard_core::limits::{CHECKOUT_REQUESTS, CHECKOUT_SHARE, SITE_SHARE};
+use switchyard_core::time::Timestamp;
 
 /// The length of the window.
 pub const WINDOW: Duration = Duration::from_secs(60);
@@ -339,8 +340,8 @@ impl Window {
         oldest.map_or(0, |at| seconds_up(at + WINDOW_MICROS - now))
     }
 
-    /// A wall clock may be set back. By less than a window, time stands still for this key; by more, the old moments are in a
-    /// future that may never come, and are dropped.
+    /// A wall clock may be set back. By less than a window, time stands still for this key; by
+    /// more, the old moments are in a future that may never come, and are dropped.
     fn not_before_the_last(&mut self, now: i64) -> i64 {
         match self.0.back() {
             Some(last) if now + WINDOW_MICROS < *last => {

@@ -1,15 +1,15 @@
 //! Moving a store to a new master key.
 //!
-//! Only the data keys of accounts are sealed under the master key; everything else is sealed under a
-//! data key. All of them are sealed again in one commit: after a crash the store opens under the old
-//! key or under the new one, never under a mixture.
+//! Only the data keys of accounts are sealed under the master key; everything else is sealed under
+//! a data key. All of them are sealed again in one commit: after a crash the store opens under the
+//! old key or under the new one, never under a mixture.
 
 use super::error::AccessError;
 use super::master_key::MasterKey;
 use super::rows::{self, Kind};
 use super::vault::{DataKeyRow, Vault};
-use crate::ids::Ids;
-use crate::store::{Batch, CommitError, Store};
+use switchyard_store::{Batch, CommitError, Store};
+use switchyard_system::ids::Ids;
 
 /// Result of moving a store to a new master key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +63,10 @@ pub async fn reseal(
 mod tests {
     use super::*;
     use crate::access::{Access, Options, Sealed};
-    use crate::clock::Clock;
-    use crate::ids::AccountId;
-    use crate::store::{CrashingKv, Death, MemoryDisk};
-    use crate::testing::START;
+    use switchyard_core::ids::AccountId;
+    use switchyard_core::testing::START;
+    use switchyard_store::{CrashingKv, Death, MemoryDisk};
+    use switchyard_system::clock::Clock;
 
     async fn open(store: &Store, key: &MasterKey, ids: &Ids) -> Result<Access, AccessError> {
         let vault = Vault::new(key, ids.clone());

@@ -1,5 +1,6 @@
-//! The routing rules of an app in one environment, version by version. The newest is in force; earlier ones are kept for a while, so
-//! that a decision's version can be looked up and gone back to.
+//! The routing rules of an app in one environment, version by version. The newest is in force;
+//! earlier ones are kept for a while, so that a decision's version can be looked up and gone back
+//! to.
 
 use std::sync::Arc;
 
@@ -8,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::error::AccessError;
 use super::rows::{self, Kind};
 use super::{Access, Environment, WriteGuard};
-use crate::clock::Timestamp;
-use crate::ids::AppId;
-use crate::limits::ROUTING_VERSIONS;
-use crate::routing::{InForce, RuleError, RuleSet};
-use crate::store::Batch;
+use switchyard_core::ids::AppId;
+use switchyard_core::limits::ROUTING_VERSIONS;
+use switchyard_core::routing::{InForce, RuleError, RuleSet};
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
 
 /// One version of an app's rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +41,8 @@ impl RoutingRules {
 }
 
 impl Access {
-    /// The rules in force; `None` when the app never had any: then its connections come oldest first.
+    /// The rules in force; `None` when the app never had any: then its connections come oldest
+    /// first.
     pub fn routing(&self, app: AppId, environment: Environment) -> Option<Arc<RoutingRules>> {
         let set = self.set();
         set.app(app)?.routing(environment).last().cloned()

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::AccessError;
-use crate::store::{Batch, Direction, Store, Table};
+use switchyard_store::{Batch, Direction, Store, Table};
 
 /// Kind of a row. Its name is stored and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Data of development mode: one account, one app, its four keys, an operator token.
 //!
-//! Keys are kept as hashes only, so a restart cannot show them again. Whoever calls this keeps the shown ones
-//! (`data/dev.json`) and brings them back; those that still open what they should are used again, the others are made anew.
+//! Keys are kept as hashes only, so a restart cannot show them again. The caller keeps the shown
+//! keys (`data/dev.json`) and passes them in; keys that are still valid are used again, the others
+//! are replaced.
 
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use super::error::AccessError;
 use super::key::KeyKind;
 use super::operator_token::OperatorToken;
 use super::{Access, AppSettings};
-use crate::environment::Environment::{self, Live, Sandbox};
-use crate::ids::{AccountId, AppId};
-use crate::secret::Secret;
+use switchyard_core::environment::Environment::{self, Live, Sandbox};
+use switchyard_core::ids::{AccountId, AppId};
+use switchyard_core::secret::Secret;
 
 /// The keys of development mode, in clear.
 #[derive(Clone, Debug)]

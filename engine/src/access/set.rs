@@ -1,4 +1,5 @@
-//! The whole of the access room in memory, arranged for how it is asked: keys by hash, the rest by app.
+//! The whole of the access room in memory, arranged for how it is asked: keys by hash, the rest by
+//! app.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use super::operator_token::OperatorToken;
 use super::routing::RoutingRules;
 use super::token::Fingerprint;
 use super::webhook::Webhook;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AccountId, AppId, ConnectionId, KeyId, OperatorTokenId, WebhookId};
-use crate::limits::ROUTING_VERSIONS;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AccountId, AppId, ConnectionId, KeyId, OperatorTokenId, WebhookId};
+use switchyard_core::limits::ROUTING_VERSIONS;
+use switchyard_core::time::Timestamp;
 
 #[derive(Default)]
 pub(super) struct Set {
@@ -138,7 +139,8 @@ impl Set {
         true
     }
 
-    /// Puts a version of rules in behind the earlier ones, and lets the oldest go when there are too many.
+    /// Puts a version of rules in behind the earlier ones, and lets the oldest go when there are
+    /// too many.
     pub fn put_routing(&mut self, rules: Arc<RoutingRules>) -> bool {
         let Some(owner) = self.apps.get_mut(&rules.app) else {
             return false;

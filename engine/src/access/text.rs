@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::error::AccessError;
-use crate::email;
+use switchyard_core::email;
 
 /// A name for people to read: 1 to 100 characters, none of them a control character.
 pub(super) fn name(field: &'static str, value: &str) -> Result<(), AccessError> {

@@ -1,9 +1,10 @@
 //! Format of keys and operator tokens: creation, and parsing without a look-up.
 //!
-//! `{code}_sk_test_` + 32 random base62 characters + 6 of checksum. The prefix names service, kind and environment for people
-//! and secret scanners; the checksum (CRC32 of all characters before it) distinguishes a typing error from a wrong key
-//! without a look-up. 32 base62 characters are 190 random bits: a plain SHA-256 is enough to keep, and looking a key up by that
-//! hash leaks nothing through time.
+//! `{code}_sk_test_` + 32 random base62 characters + 6 of checksum. The prefix names service, kind
+//! and environment for people and secret scanners; the checksum (CRC32 of all characters before it)
+//! distinguishes a typing error from a wrong key without a look-up. 32 base62 characters are 190
+//! random bits: a plain SHA-256 is enough to keep, and looking a key up by that hash leaks nothing
+//! through time.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -14,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::key::KeyKind;
-use crate::environment::Environment;
-use crate::ids::Ids;
-use crate::secret::Secret;
+use switchyard_core::environment::Environment;
+use switchyard_core::secret::Secret;
+use switchyard_system::ids::Ids;
 
 /// SHA-256 of a key, which is stored and looked up instead of it. Compared in constant time.
 #[derive(Clone, Copy)]
@@ -126,7 +127,8 @@ pub(super) fn make(form: TokenForm, service_code: &str, ids: &Ids) -> NewToken {
     }
 }
 
-/// Reads the form of a token of this service. `None` when the prefix, the length, a character or the checksum is wrong.
+/// Reads the form of a token of this service. `None` when the prefix, the length, a character or
+/// the checksum is wrong.
 pub(super) fn parse(token: &str, service_code: &str) -> Option<TokenForm> {
     let rest = token.strip_prefix(service_code)?.strip_prefix('_')?;
     let (middle, body) = rest.rsplit_once('_')?;
@@ -146,8 +148,8 @@ pub(super) fn push_random(text: &mut String, count: usize, ids: &Ids) {
     while left > 0 {
         let mut chance = [0; 64];
         ids.fill(&mut chance);
-        // 248 is the largest multiple of 62 in a byte: larger values would make the first characters
-        // more frequent.
+        // 248 is the largest multiple of 62 in a byte: larger values would make the first
+        // characters more frequent.
         for byte in chance.into_iter().filter(|byte| *byte < 248).take(left) {
             text.push(char::from(BASE62[usize::from(byte % 62)]));
             left -= 1;
@@ -229,8 +231,8 @@ mod tests {
         assert_eq!(value, 0xCBF4_3926);
     }
 
-    /// A derived `PartialEq` would end at the first byte that differs. Nothing that a test can measure shows the difference on a busy
-    /// machine, so this holds the code to it.
+    /// A derived `PartialEq` would end at the first byte that differs. Nothing that a test can
+    /// measure shows the difference on a busy machine, so this holds the code to it.
     #[test]
     fn fingerprints_are_compared_in_constant_time() {
         let source = include_str!("token.rs");

@@ -1,10 +1,11 @@
-//! Vault: encrypts secrets that must be readable again, such as gateway credentials and webhook secrets.
+//! Vault: encrypts secrets that must be readable again, such as gateway credentials and webhook
+//! secrets.
 //!
-//! Each account has a data key, created with it. The store holds data keys encrypted with the master
-//! key, which is not in the store (see [`super::master_key`]). The cipher is XChaCha20-Poly1305; its
-//! 192-bit nonces may be random without counting.
-//! A secret of one purpose cannot be decrypted for another: account and purpose are authenticated, so
-//! a row that is copied to another place in the store is useless.
+//! Each account has a data key, created with it. The store holds data keys encrypted with the
+//! master key, which is not in the store (see [`super::master_key`]). The cipher is
+//! XChaCha20-Poly1305; its 192-bit nonces may be random without counting. A secret of one purpose
+//! cannot be decrypted for another: account and purpose are authenticated, so a row that is copied
+//! to another place in the store is useless.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,8 +20,9 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 use super::master_key::MasterKey;
-use crate::ids::{AccountId, Ids};
-use crate::secret::Secret;
+use switchyard_core::ids::AccountId;
+use switchyard_core::secret::Secret;
+use switchyard_system::ids::Ids;
 
 /// Ciphertext in the store: `v1.` and base64 of nonce and ciphertext.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +118,8 @@ impl Vault {
         }
     }
 
-    /// Makes the data key of a new account, and keeps it open. The row has to be stored with the account.
+    /// Makes the data key of a new account, and keeps it open. The row has to be stored with the
+    /// account.
     pub(super) fn new_data_key(&self, account: AccountId) -> Result<DataKeyRow, VaultError> {
         let mut key = [0; 32];
         self.0.ids.fill(&mut key);
@@ -227,7 +230,7 @@ const DATA_KEY: &str = "data key";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
+    use switchyard_core::time::Timestamp;
 
     fn vault() -> (Vault, AccountId, AccountId) {
         let ids = Ids::seeded(3);

@@ -1,7 +1,7 @@
 //! Webhooks of an app: URL, signing secret, switch. At most 15 per app (specification 2.9).
 //!
-//! Whether a URL may be reached at all (public addresses, ports) is decided when something is sent to it, since names can be made
-//! to point elsewhere later; here only its form is checked.
+//! Whether a URL may be reached at all (public addresses, ports) is decided when something is sent
+//! to it, since names can be made to point elsewhere later; here only its form is checked.
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use super::rows::{self, Kind};
 use super::vault::Sealed;
 use super::webhook_options::{EventFilter, RetryProfile, WebhookOptions};
 use super::{Access, WriteGuard, text};
-use crate::clock::Timestamp;
-use crate::ids::{AppId, Ids, WebhookId};
-use crate::limits::WEBHOOKS_PER_APP;
-use crate::secret::Secret;
-use crate::store::Batch;
+use switchyard_core::ids::{AppId, WebhookId};
+use switchyard_core::limits::WEBHOOKS_PER_APP;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_store::Batch;
+use switchyard_system::ids::Ids;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Webhook {
@@ -194,8 +195,8 @@ impl Access {
         put(gate, changed).await
     }
 
-    /// Switches a webhook off because of what its receiver answered at `url`. Nothing happens when it is off already, or points elsewhere
-    /// by now. Says whether it was this call that did it.
+    /// Switches a webhook off because of what its receiver answered at `url`. Nothing happens when
+    /// it is off already, or points elsewhere by now. Says whether it was this call that did it.
     pub async fn disable_webhook(
         &self,
         id: WebhookId,
@@ -243,14 +244,16 @@ async fn put(gate: WriteGuard, webhook: Webhook) -> Result<Arc<Webhook>, AccessE
     Ok(webhook)
 }
 
-/// A secret that the merchant chose: it keys an HMAC in whatever language the receiver is written in, so it is plain text.
+/// A secret that the merchant chose: it keys an HMAC in whatever language the receiver is written
+/// in, so it is plain text.
 ///
 /// # Errors
 /// When it is too short, too long, has other characters, or begins with `whsec_` without base64
 /// behind it.
 pub fn checked_webhook_secret(secret: Secret<String>) -> Result<Secret<String>, AccessError> {
     let text = secret.expose();
-    // Libraries of Standard Webhooks decode the rest as base64, and cannot verify with another secret.
+    // Libraries of Standard Webhooks decode the rest as base64, and cannot verify with another
+    // secret.
     if let Some(rest) = text.strip_prefix(STANDARD_PREFIX)
         && BASE64.decode(rest).map(Zeroizing::new).is_err()
     {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
-use crate::limits::{
+use switchyard_core::limits::{
     MAX_WEBHOOK_CONCURRENCY, MAX_WEBHOOK_DELAY, MAX_WEBHOOK_PER_SECOND, WEBHOOK_DELAYS,
 };
-use crate::transaction::EventName;
+use switchyard_core::transaction::EventName;
 
 /// Options that an app chooses for a webhook.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,8 @@ pub struct EventFilter(Vec<String>);
     deny_unknown_fields
 )]
 pub enum RetryProfile {
-    /// As the specification has it, and the operator's settings: three times, ten minutes apart, whatever the receiver asks for.
+    /// As the specification has it, and the operator's settings: three times, ten minutes apart,
+    /// whatever the receiver asks for.
     #[default]
     Spec,
     /// Ten attempts within 75 hours, as Standard Webhooks recommends.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::row::Callback;
 use super::verdict::{Hint, Verdict, hint, matched};
 use crate::engine::{Engine, EngineError};
-use crate::transaction::{AttemptKey, Command, Transaction};
+use switchyard_core::transaction::{AttemptKey, Command, Transaction};
 
 /// Queries `attempts`, each by our reference.
 pub(super) async fn query(

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::row::{self, Callback, CallbackKey, CallbackState};
 use super::verdict::{self, Heard, Verdict};
 use crate::engine::{Engine, EngineError};
-use crate::ids::ConnectionId;
-use crate::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
-use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
+use switchyard_store::{Batch, CommitError, Direction, Table, prefix_end};
 
 /// Due time of a callback that waits for the end of our own call, in case that end is never
 /// reported: later than any call lasts. The gateway then reads the callback once more.

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::access::{Access, AccessError};
 use crate::engine::Engine;
-use crate::environment::Environment;
-use crate::ids::{AccountId, AppId, ConnectionId};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AccountId, AppId, ConnectionId};
 
 /// Connection: a stored one, or the one to the test gateway, which every app has in sandbox without
 /// a stored row.

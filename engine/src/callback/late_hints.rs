@@ -6,9 +6,9 @@
 use super::row::Callback;
 use super::verdict::{Hint, Verdict, apply, matched};
 use crate::engine::{Engine, EngineError};
-use crate::limits::{CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW};
 use crate::processing;
-use crate::transaction::{Attempt, AttemptState, Outcome, Transaction};
+use switchyard_core::limits::{CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW};
+use switchyard_core::transaction::{Attempt, AttemptState, Outcome, Transaction};
 
 /// Queries the provider. `None`: not possible before our own call about the attempt has ended.
 pub(super) async fn ask(

@@ -3,9 +3,9 @@
 use super::match_pending::{change, have_another_look};
 use super::row::{self, Callback, CallbackKey, CallbackState};
 use crate::engine::{Engine, EngineError};
-use crate::ids::{CallbackId, ConnectionId, TransactionId};
-use crate::limits::CALLBACKS_PER_TRANSACTION;
-use crate::store::{Direction, Table, prefix_end};
+use switchyard_core::ids::{CallbackId, ConnectionId, TransactionId};
+use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
+use switchyard_store::{Direction, Table, prefix_end};
 
 /// Query for callbacks of a connection, newest first.
 #[derive(Clone, Copy, Debug)]

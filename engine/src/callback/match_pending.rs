@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::row::{self, AWAITED, Callback, CallbackKey, CallbackState};
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::ids::ConnectionId;
-use crate::limits::CALLBACK_MATCH_WINDOW;
-use crate::records::{self, Name};
-use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
-use crate::transaction::Transaction;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::CALLBACK_MATCH_WINDOW;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Transaction;
+use switchyard_records::{self as records, Name};
+use switchyard_store::{Batch, CommitError, Direction, Table, prefix_end};
 
 /// Queues the callbacks that are parked for a name that this commit made known.
 pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Transaction) {

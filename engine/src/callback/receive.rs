@@ -11,10 +11,10 @@ use super::home;
 use super::row::{self, Callback, CallbackState};
 use crate::access::Sealed;
 use crate::engine::{Engine, EngineError};
-use crate::gateway::{Operation, Version};
-use crate::ids::{CallbackId, ConnectionId};
-use crate::limits::{CALLBACK_BODY_BYTES, CALLBACK_HEAD_BYTES, CALLBACK_ROW_BYTES};
-use crate::store::Batch;
+use switchyard_core::ids::{CallbackId, ConnectionId};
+use switchyard_core::limits::{CALLBACK_BODY_BYTES, CALLBACK_HEAD_BYTES, CALLBACK_ROW_BYTES};
+use switchyard_gateway_host::{Operation, Version};
+use switchyard_store::Batch;
 
 /// Request as received.
 pub struct CallbackRequest {

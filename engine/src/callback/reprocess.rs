@@ -14,10 +14,10 @@ use std::time::Duration;
 use super::home;
 use super::match_pending::{change, have_another_look};
 use super::row::{self, CallbackKey, CallbackState, STUMBLED};
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::limits::CALLBACK_TRIES;
-use crate::store::{Direction, Table};
+use switchyard_core::limits::CALLBACK_TRIES;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Direction, Table};
 
 /// Progress of reprocessing.
 #[derive(Default)]
@@ -135,7 +135,7 @@ async fn was_read_well(engine: &Engine, which: CallbackKey) -> Result<bool, Engi
 }
 
 /// Pause after a failure. A version that panics on every dead letter panics at most three times a
-/// minute, below [`crate::limits::GATEWAY_PANICS_A_MINUTE`], so that dead letters alone do not put
+/// minute, below [`switchyard_core::limits::GATEWAY_PANICS_A_MINUTE`], so that dead letters alone do not put
 /// it into quarantine.
 const PAUSE: Duration = Duration::from_secs(30);
 /// Rows per scan.

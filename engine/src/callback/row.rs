@@ -19,12 +19,12 @@ use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
 use crate::access::Sealed;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::gateway::ShownRequest;
-use crate::ids::{AppId, AttemptId, CallbackId, ConnectionId, TransactionId};
-use crate::records::{Name, RecordError};
-use crate::store::{Batch, Store, Table, prefix_end};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, AttemptId, CallbackId, ConnectionId, TransactionId};
+use switchyard_core::time::Timestamp;
+use switchyard_gateway_host::ShownRequest;
+use switchyard_records::{Name, RecordError};
+use switchyard_store::{Batch, Store, Table, prefix_end};
 
 /// Request from a provider, with the result of its processing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -362,8 +362,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::Direction;
-    use crate::testing::START;
+    use switchyard_core::testing::START;
+    use switchyard_store::Direction;
 
     fn callback() -> Callback {
         let text = json!({

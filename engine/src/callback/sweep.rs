@@ -3,12 +3,12 @@
 use super::home;
 use super::match_pending::{came_before, look_again};
 use super::row::{self, CallbackKey, CallbackState, STATE};
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::environment::Environment;
-use crate::ids::ConnectionId;
-use crate::limits::{CALLBACK_LOOSE_RETENTION, CALLBACK_RETENTION};
-use crate::store::{Batch, CommitError, Direction, Table, prefix_end};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::{CALLBACK_LOOSE_RETENTION, CALLBACK_RETENTION};
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Direction, Table, prefix_end};
 
 /// Rescans parked callbacks and deletes those past their retention. Returns the number of deleted
 /// callbacks.

@@ -1,27 +1,27 @@
-//! In-memory state of the callback queues: rate and waiting bytes of each connection, low-water
-//! marks, callbacks in flight. All of it can be rebuilt from the store.
+//! In-memory state of the callback queues: rate and waiting bytes of each connection. All of it can
+//! be rebuilt from the store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 
-use super::row::{CallbackKey, CallbackState};
-use crate::clock::Timestamp;
-use crate::ids::{AttemptId, CallbackId, ConnectionId};
-use crate::limits::{
+use super::queue::CallbackQueue;
+use super::row::CallbackState;
+use crate::queue::Queue;
+use switchyard_core::ids::{AttemptId, ConnectionId};
+use switchyard_core::limits::{
     CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_HEARD,
-    CALLBACKS_IN_FLIGHT, CALLBACKS_WAITING_BYTES,
+    CALLBACKS_WAITING_BYTES,
 };
-use crate::queue::{Backlog, Found, Scan};
+use switchyard_core::time::Timestamp;
 
 pub(crate) struct CallbackTracker {
     gauges: Mutex<HashMap<ConnectionId, Gauge>>,
-    /// Queue of each connection, by callback.
-    queues: Mutex<BTreeMap<ConnectionId, Backlog<CallbackId>>>,
-    /// Wakes the worker before its next poll.
-    pub(super) nudge: Notify,
+    pub(super) queue: Queue<CallbackQueue>,
+    /// Notified after each processed callback.
+    pub(super) processed: Notify,
     /// Permits for callbacks that were read and wait in memory for the end of our own call.
     pub(super) patience: Semaphore,
     /// Number of callbacks that were parked for their transaction since the start.
@@ -52,8 +52,8 @@ impl Default for CallbackTracker {
     fn default() -> Self {
         Self {
             gauges: Mutex::default(),
-            queues: Mutex::default(),
-            nudge: Notify::new(),
+            queue: Queue::default(),
+            processed: Notify::new(),
             patience: Semaphore::new(CALLBACKS_AFTER_OUR_CALL),
             put_aside: AtomicU64::new(0),
             none_at_start: AtomicBool::new(false),
@@ -112,71 +112,14 @@ impl CallbackTracker {
         heard.get(&attempt).is_some_and(|at| *at >= since)
     }
 
-    /// Records, after the commit, a queued row that is due at `at`, and wakes the worker.
+    /// Wakes the queue, after the commit, for a row that is due at `at`.
     pub(super) fn queued(&self, connection: ConnectionId, at: Timestamp) {
-        self.left(connection, at);
-        self.nudge.notify_one();
+        self.queue.wake([(connection, at)]);
     }
 
-    /// Records a queued row without a wake-up: the next poll finds it.
-    pub(super) fn left(&self, connection: ConnectionId, at: Timestamp) {
-        self.queues().entry(connection).or_default().added(at);
-    }
-
-    /// Begins scans of the connections that may have a row due at `now` and have a free slot. Each
-    /// scan ends with [`Self::take_found`] or [`Self::scan_failed`].
-    pub(super) fn begin_scans(&self, now: Timestamp) -> Vec<(ConnectionId, Scan)> {
-        let mut queues = self.queues();
-        let scans = queues.iter_mut().filter_map(|(connection, backlog)| {
-            let free = CALLBACKS_IN_FLIGHT.saturating_sub(backlog.in_flight());
-            (free > 0 && backlog.is_due(now)).then(|| (*connection, backlog.scan(free)))
-        });
-        scans.collect()
-    }
-
-    pub(super) fn scan_failed(&self, connection: ConnectionId, scan: Scan) {
-        self.queues().entry(connection).or_default().failed(scan);
-    }
-
-    /// Takes slots for the due callbacks of a scan's rows, and returns them with their due times.
-    pub(super) fn take_found(
-        &self,
-        connection: ConnectionId,
-        scan: Scan,
-        rows: impl Iterator<Item = Found<CallbackId, ()>>,
-        now: Timestamp,
-    ) -> Vec<(CallbackKey, Timestamp)> {
-        let mut queues = self.queues();
-        let backlog = queues.entry(connection).or_default();
-        let due_rows = backlog.found(scan, rows, now);
-        for found in &due_rows {
-            backlog.start(found.key, found.due, ());
-        }
-        let taken = due_rows.into_iter().map(|found| {
-            let callback = found.key;
-            let which = CallbackKey {
-                connection,
-                callback,
-            };
-            (which, found.due)
-        });
-        taken.collect()
-    }
-
-    /// Takes a slot for a callback that is due at `at`. `false`: it is in flight already.
-    pub(super) fn take_up(&self, which: CallbackKey, at: Timestamp) -> bool {
-        let mut queues = self.queues();
-        let backlog = queues.entry(which.connection).or_default();
-        backlog.start(which.callback, at, ())
-    }
-
-    /// Frees the slot of a callback that was processed or will be tried again. `at` is its due time
-    /// in the queue. If the callback is still queued, it is due at `at` or later.
-    pub(super) fn lay_down(&self, which: CallbackKey, at: Timestamp) {
-        if let Some(backlog) = self.queues().get_mut(&which.connection) {
-            backlog.end(&which.callback);
-        }
-        self.queued(which.connection, at);
+    /// Starts no further callbacks.
+    pub(crate) fn stop(&self) {
+        self.queue.stop_now();
     }
 
     /// Adds one to the number of callbacks in `state`, or subtracts one, and returns the number.
@@ -221,10 +164,6 @@ impl CallbackTracker {
         !self.none_at_start.load(Ordering::SeqCst) || self.put_aside.load(Ordering::SeqCst) > 0
     }
 
-    fn queues(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Backlog<CallbackId>>> {
-        self.queues.lock()
-    }
-
     fn gauges(&self) -> MutexGuard<'_, HashMap<ConnectionId, Gauge>> {
         self.gauges.lock()
     }
@@ -264,40 +203,6 @@ mod tests {
         assert_eq!(desk.enter(one, 1, now), Err(AdmissionError::TooManyWait));
         desk.out(one, half);
         assert_eq!(desk.enter(one, 1, now), Ok(()));
-    }
-
-    #[test]
-    fn each_connection_has_a_queue_and_slots_of_its_own() {
-        let tracker = CallbackTracker::default();
-        let [one, other] =
-            [1, 2].map(|number| ConnectionId::new(ulid::Ulid::from_parts(1, number)));
-        let at = Timestamp::from_seconds;
-        let scanned = |now| {
-            let scans = tracker.begin_scans(now);
-            let connections = scans.iter().map(|(connection, scan)| {
-                let callbacks = (0..=CALLBACKS_IN_FLIGHT).map(|number| Found {
-                    key: CallbackId::new(ulid::Ulid::from_parts(2, number as u128)),
-                    due: at(1_000),
-                    row: (),
-                });
-                let rows = callbacks.take(scan.limit);
-                let taken = tracker.take_found(*connection, *scan, rows, now);
-                (*connection, taken.len())
-            });
-            connections.collect::<Vec<_>>()
-        };
-        tracker.queued(one, at(1_000));
-        tracker.queued(other, at(1_005));
-        assert_eq!(scanned(at(1_002)), [(one, CALLBACKS_IN_FLIGHT)]);
-        assert_eq!(scanned(at(1_002)), [], "there is no slot");
-        assert_eq!(scanned(at(1_005)), [(other, CALLBACKS_IN_FLIGHT)]);
-        let first = CallbackKey {
-            connection: one,
-            callback: CallbackId::new(ulid::Ulid::from_parts(2, 0)),
-        };
-        assert!(!tracker.take_up(first, at(1_000)), "it is in flight");
-        tracker.lay_down(first, at(1_000));
-        assert_eq!(scanned(at(1_005)), [(one, 1)], "it may be there still");
     }
 
     #[test]

@@ -8,20 +8,20 @@ use switchyard_gateway::Callback as RawRequest;
 use super::home::{self, Home};
 use super::row::{self, Callback, CallbackState, damaged};
 use super::{ambiguous, late_hints};
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::gateway::manifest::CallbackPer;
-use crate::gateway::{CallbackCall, CallbackSaid, Exchange, Journal, Operation, Version};
-use crate::ids::{AttemptId, TransactionId};
-use crate::limits::{
+use switchyard_core::ids::{AttemptId, TransactionId};
+use switchyard_core::limits::{
     CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW, CALLBACK_TRIES, CALLBACKS_PER_TRANSACTION,
 };
-use crate::records::{attempt_named, attempts_with_id};
-use crate::store::{Direction, Table, prefix_end};
-use crate::transaction::{
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     Attempt, AttemptKey, AttemptState, Captured, Command, Identity, Outcome, State, Transaction,
     identify, is_unmistakable,
 };
+use switchyard_gateway_host::manifest::CallbackPer;
+use switchyard_gateway_host::{CallbackCall, CallbackSaid, Exchange, Journal, Operation, Version};
+use switchyard_records::{attempt_named, attempts_with_id};
+use switchyard_store::{Direction, Table, prefix_end};
 
 /// Decision about a callback.
 pub(super) enum Verdict {

@@ -1,19 +1,20 @@
-//! What can work now: which connections can take a transaction, and which methods an app can offer.
+//! Availability: the connections that can take a transaction now, and the methods that an app can
+//! offer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
 use crate::access::Connection;
-use crate::environment::Environment;
-use crate::gateway::{Direction, Operation, Version};
-use crate::ids::{AppId, ConnectionId};
-use crate::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
-use crate::money::{Amount, Currency};
-use crate::routing::{Offer, Standing};
-use crate::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::routing::{Offer, Standing};
+use switchyard_core::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
+use switchyard_gateway_host::{Direction, Operation, Version, direction};
 
-/// What the test gateway's account is called in sandbox, where no connection names it (decisions 5).
+/// Name of the test gateway's account in sandbox, where no connection names it (decisions 5).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
 
 impl Engine {
@@ -49,7 +50,7 @@ impl Engine {
             .any(|offer| matches!(offer.standing, Draining | InQuarantine))
     }
 
-    /// Whether any gateway that is loaded now serves `method`, for whomever.
+    /// Whether any loaded gateway serves `method`, for any app.
     pub fn method_is_served(&self, kind: Kind, method: &str) -> bool {
         !self.gateways_serving(kind, method).is_empty()
     }
@@ -57,7 +58,7 @@ impl Engine {
     /// The gateways that are loaded now and serve `method`.
     pub fn gateways_serving(&self, kind: Kind, method: &str) -> Vec<Arc<Version>> {
         let mut versions = self.gateways().list();
-        versions.retain(|version| version.serves(kind.into(), method));
+        versions.retain(|version| version.serves(direction(kind), method));
         versions
     }
 
@@ -93,7 +94,8 @@ impl Engine {
         }
     }
 
-    /// The gateway and the account's name of the connection that every app has to the test gateway in sandbox, and that has no row.
+    /// The gateway and the account's name of the connection that every app has to the test gateway
+    /// in sandbox, and that has no row.
     pub fn sandbox_names(&self, connection: ConnectionId) -> Option<(&str, &'static str)> {
         self.access().app(AppId::new(connection.ulid()))?;
         Some((&self.settings().sandbox_gateway, SANDBOX_ACCOUNT))
@@ -120,7 +122,8 @@ impl Engine {
                 offer
             })
             .collect();
-        // The own answer of a gateway in quarantine is worth waiting for; the test gateway's in its place would mislead.
+        // The own answer of a gateway in quarantine is worth waiting for; the test gateway's in its
+        // place would mislead.
         let served = offers.iter().any(|offer| {
             use Standing::{CanServe, CountryNotServed, Draining, InQuarantine, OutsideLimits};
             // And what the operator limited is limited: the test gateway is no way around it.
@@ -140,7 +143,8 @@ impl Engine {
         offers
     }
 
-    /// Whether something may begin now at a connection of an earlier plan, and with which version of its gateway; else why not.
+    /// Whether something may begin now at a connection of an earlier plan, and with which version
+    /// of its gateway; else why not.
     pub(super) fn standing_of(
         &self,
         tx: &Transaction,
@@ -234,7 +238,7 @@ impl Engine {
         let facts = version
             .as_deref()
             .map_or_else(MethodFacts::default, |version| {
-                MethodFacts::of(version, kind.into(), method)
+                MethodFacts::of(version, direction(kind), method)
             });
         let candidate = Candidate {
             connection: connection.id,
@@ -270,11 +274,11 @@ impl Engine {
         method: &str,
         amount: Option<Amount>,
     ) -> Standing {
-        if !chosen || !version.serves(kind.into(), method) {
+        if !chosen || !version.serves(direction(kind), method) {
             return Standing::MethodNotServed;
         }
         match amount {
-            Some(amount) if !version.takes(kind.into(), method, amount) => {
+            Some(amount) if !version.takes(direction(kind), method, amount) => {
                 Standing::AmountOutOfRange
             }
             _ if version.is_in_quarantine() => Standing::InQuarantine,
@@ -283,13 +287,14 @@ impl Engine {
         }
     }
 
-    /// In sandbox the test gateway serves every method that no connection of the app's serves, so that a new merchant can try at once.
+    /// In sandbox the test gateway serves every method that no connection of the app's serves, so
+    /// that a new merchant can try at once.
     pub(super) fn sandbox_offer(&self, app: AppId, kind: Kind, method: &str) -> Option<Offer> {
         let version = self.gateways().current(&self.settings().sandbox_gateway)?;
-        if !version.serves(kind.into(), method) {
+        if !version.serves(direction(kind), method) {
             return None;
         }
-        let facts = MethodFacts::of(&version, kind.into(), method);
+        let facts = MethodFacts::of(&version, direction(kind), method);
         let candidate = Candidate {
             connection: sandbox_connection(app),
             gateway: self.settings().sandbox_gateway.clone(),
@@ -312,8 +317,8 @@ impl Engine {
     }
 }
 
-/// What a gateway states about attempts by one method. An attempt keeps it: another version of the
-/// gateway may state something else.
+/// Facts that a gateway states about attempts by one method. An attempt keeps them: another version
+/// of the gateway may state others.
 #[derive(Default)]
 struct MethodFacts {
     ends_after_s: Option<u64>,
@@ -332,7 +337,7 @@ impl MethodFacts {
     }
 }
 
-/// What the operator lets through.
+/// Connections within the operator's limits.
 fn within_limits(
     connection: &Connection,
     country: Option<&str>,
@@ -347,7 +352,8 @@ fn within_limits(
     }
 }
 
-/// The connection that every app has to the test gateway in sandbox: it takes its id from the app's.
+/// The connection that every app has to the test gateway in sandbox: it takes its id from the
+/// app's.
 pub(super) fn sandbox_connection(app: AppId) -> ConnectionId {
     ConnectionId::new(app.ulid())
 }

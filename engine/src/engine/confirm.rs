@@ -1,4 +1,4 @@
-//! What the payer does on the checkout page.
+//! Actions of the payer on the checkout page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use super::prompt::Step;
 use super::{Engine, EngineError, Purpose};
-use crate::ids::TransactionId;
-use crate::money::Amount;
-use crate::records::NewCustomer;
-use crate::transaction::{
+use switchyard_core::ids::TransactionId;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{
     CancelledBy, ClientContext, Command, Confirm, Customer, Refusal, State, Transaction,
 };
+use switchyard_records::NewCustomer;
 
-/// How long the payer's confirmation waits for a gateway that answers at once, so that the next page is already the result.
+/// How long the payer's confirmation waits for a gateway that answers at once, so that the next
+/// page is already the result.
 const WAIT_FOR_GATEWAY: Duration = Duration::from_millis(1_500);
 
-/// What the payer chose and filled in, already checked.
+/// Choices and entries of the payer, already checked.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub method: String,
@@ -25,15 +26,17 @@ pub struct Choice {
     /// The phone number tied to the method, in E.164 when it parses.
     pub phone: Option<String>,
     pub fields: BTreeMap<String, String>,
-    /// What the merchant had not given. Present values replace nothing that the merchant gave.
+    /// Customer data that the merchant had not given. Present values replace no value of the
+    /// merchant.
     pub missing: NewCustomer,
     pub context: ClientContext,
-    /// What the payer was shown that it costs; when it costs something else now, nothing is begun. `None`: whatever it costs.
+    /// Price that the payer saw; if it has changed, no attempt begins. `None`: any price.
     pub agreed: Option<Amount>,
 }
 
 impl Engine {
-    /// Starts the payer's attempt. Answers when the gateway has come back, or after a moment with the payment pending.
+    /// Starts the payer's attempt. Answers when the gateway has come back, or after a moment with
+    /// the payment pending.
     pub async fn confirm(
         &self,
         id: TransactionId,
@@ -43,7 +46,8 @@ impl Engine {
         self.confirm_as_seen(tx, choice).await
     }
 
-    /// The same for a payment that the caller has just read. Should it be another one by now, it is read again.
+    /// The same for a payment that the caller has just read. Should it be another one by now, it is
+    /// read again.
     pub async fn confirm_as_seen(
         &self,
         tx: Arc<Transaction>,
@@ -90,8 +94,8 @@ impl Engine {
         told
     }
 
-    /// The payer does not want to pay. An attempt that is open is called off, where its gateway can do that; until the provider says
-    /// so, the payment is as pending as before.
+    /// The payer does not want to pay. An attempt that is open is called off, where its gateway can
+    /// do that; until the provider says so, the payment is as pending as before.
     pub async fn cancel(&self, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
         self.cancel_with(id, Command::Cancel(CancelledBy::Customer))
             .await
@@ -106,14 +110,15 @@ impl Engine {
             .await
     }
 
-    /// The payer gives up the open attempt to choose a method again. Possible once twice its usual time
-    /// has passed, where the attempt can be called off or ends by itself; see [`Transaction::can_call_off`].
+    /// Abandons the open attempt, so that the payer can choose a method again. Possible once twice
+    /// its usual time has passed, where the attempt can be cancelled or ends without the payer; see
+    /// [`Transaction::can_call_off`].
     pub async fn give_up(&self, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
         self.cancel_with(id, Command::GiveUp).await
     }
 
-    /// Carries `command` out, and waits a moment for the gateway, as long as the payment `waits`. `seen`: the payment, if the caller has
-    /// just read it.
+    /// Carries `command` out, and waits a moment for the gateway, as long as the payment `waits`.
+    /// `seen`: the payment, if the caller has just read it.
     pub(super) async fn tell_and_wait(
         &self,
         id: TransactionId,
@@ -149,7 +154,7 @@ impl Engine {
     }
 }
 
-/// The customer with what they filled in. What the merchant gave stays.
+/// The customer with the payer's entries. Values of the merchant stay.
 fn filled_in(customer: &Customer, missing: NewCustomer) -> Customer {
     let customer = customer.clone();
     Customer {

@@ -2,10 +2,10 @@
 
 use super::Engine;
 use crate::access::AccessError;
-use crate::gateway::Count;
-use crate::ids::ConnectionId;
-use crate::limits::GATEWAY_OPEN_ATTEMPTS;
-use crate::records;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::GATEWAY_OPEN_ATTEMPTS;
+use switchyard_gateway_host::Count;
+use switchyard_records as records;
 
 impl Engine {
     /// Deletes a connection with its credentials. Transactions that went through it keep its id.
@@ -15,12 +15,13 @@ impl Engine {
     /// [`AccessError::NeededAfterRestore`] while one that the store does not know may be: only with
     /// the connection's credentials can its provider be asked.
     pub async fn delete_connection(&self, id: ConnectionId) -> Result<(), AccessError> {
-        // One that is busy is left in peace.
+        // A connection that still has open attempts stays.
         if self.access().connection(id).is_some() {
             self.refuse_open_attempts(id).await?;
         }
         let deletion = self.access().begin_deletion(id).await?;
-        // An attempt that passed the door before it was closed was committed before that, and is seen here.
+        // An attempt that passed the door before it was closed was committed before that, and is
+        // seen here.
         self.refuse_open_attempts(id).await?;
         deletion.commit().await
     }

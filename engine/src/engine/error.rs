@@ -1,13 +1,14 @@
-//! What the engine's callers may be told.
+//! Errors of the engine for its callers.
 
 use super::fields::FieldProblem;
 use crate::access::AccessError;
 use crate::quota::{Exceeded, QuotaError};
-use crate::records::RecordError;
-use crate::store::{CommitError, StoreError};
-use crate::transaction::Refusal;
+use switchyard_core::transaction::Refusal;
+use switchyard_records::RecordError;
+use switchyard_store::{CommitError, StoreError};
 
-/// A request to the engine that was not carried out. Nothing was changed, unless a variant says otherwise.
+/// A request to the engine that was not carried out. Nothing was changed, unless a variant says
+/// otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -24,7 +25,7 @@ pub enum EngineError {
         field: String,
         problem: FieldProblem,
     },
-    /// The operator disabled the app: it begins nothing new.
+    /// The operator disabled the app: it accepts no new transactions.
     #[error("The app is disabled: it takes no payments and sends no payouts.")]
     AppDisabled,
     /// Too many confirmations or codes in a short time.
@@ -33,7 +34,8 @@ pub enum EngineError {
     /// The app has paid out as much, or as often, as it may in a day.
     #[error("Payout limit {} of {} in 24 hours is reached.", .0.limit, .0.most)]
     PayoutLimit(Exceeded),
-    /// The store cannot write or read now (full, read-only, being reopened). It recovers by itself.
+    /// The store cannot write or read now (full, read-only, being reopened). It recovers
+    /// automatically.
     #[error("The store is not available now: {0}")]
     Unavailable(String),
     #[error("A stored row is not readable: {0}")]
@@ -43,7 +45,8 @@ pub enum EngineError {
     /// A defect of ours, caught where it happened. The transaction is as it was before.
     #[error("The engine failed inside; the log says where.")]
     Internal,
-    /// Another process has carried out the same request under the same idempotency key, a moment before.
+    /// Another process has carried out the same request under the same idempotency key, a moment
+    /// before.
     #[error("The same request was carried out by another process.")]
     Overtaken,
     #[error("The engine is stopping.")]
@@ -51,7 +54,8 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Why a use of a limit was not reserved; `exceeded` makes the error of a limit that is reached.
+    /// Error of a limit whose use was not reserved; `exceeded` makes the error of a limit that is
+    /// reached.
     pub(super) fn of_quota(error: QuotaError, exceeded: fn(Exceeded) -> Self) -> Self {
         match error {
             QuotaError::Exceeded(limit) => exceeded(limit),
@@ -80,7 +84,8 @@ impl From<CommitError> for EngineError {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Unavailable { reason } => Self::Unavailable(reason),
-            // Whoever commits meets conflicts by deciding again; one that is left over means that the transaction never came to rest.
+            // Whoever commits meets conflicts by deciding again; one that is left over means that
+            // the transaction never came to rest.
             CommitError::Conflict => {
                 Self::Unavailable("too many changes of one transaction at once".to_owned())
             }

@@ -8,9 +8,9 @@ use switchyard_gateway::manifest::{Field, FieldOption};
 
 use super::availability::sandbox_connection;
 use super::{Engine, EngineError, Prospect};
-use crate::gateway::{Direction, OptionsCall};
-use crate::money::{Amount, Currency};
-use crate::transaction::Transaction;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::transaction::Transaction;
+use switchyard_gateway_host::{Direction, OptionsCall};
 
 /// Reason for which a value does not fit its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Engine, EngineError, ProviderList};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
 use crate::hold::{Held, Open, Sums};
-use crate::ids::{AppId, TransactionId};
-use crate::money::{Amount, Currency};
-use crate::store::Restored;
-use crate::transaction::{Kind, State, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{Kind, State, Transaction};
+use switchyard_store::Restored;
 
 /// The report on a hold.
 #[derive(Clone, Debug)]
@@ -258,8 +258,8 @@ mod tests {
     use ulid::Ulid;
 
     use super::*;
-    use crate::ids::PayoutId;
-    use crate::transaction::tests::fixtures::World;
+    use switchyard_core::ids::PayoutId;
+    use switchyard_core::testing::fixtures::World;
 
     #[test]
     fn payouts_that_a_release_sends_are_all_counted_and_the_most_doubtful_are_listed() {

@@ -1,6 +1,7 @@
-//! How a payment or a payout begins: one durable commit, and then its id is answered.
+//! Creation of a payment or a payout: one durable commit before the response with its id.
 //!
-//! A transaction that nobody knows yet has nobody to compete with, so its birth needs no actor; its first message starts one.
+//! A new transaction has no competing messages, so its creation needs no actor; its first message
+//! starts one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,20 +9,21 @@ use std::time::Duration;
 
 use super::{Engine, EngineError};
 use crate::access::Caller;
-use crate::directory::phone::normalise;
 use crate::idempotency::Once;
-use crate::ids::{PaymentId, PayoutId, TransactionId};
-use crate::money::Amount;
 use crate::processing::{NotCommitted, Step, commit};
 use crate::quota::{PAYOUT_SPAN, Reservation};
-use crate::records::{self, NewCustomer};
-use crate::store::{Batch, CommitError};
-use crate::transaction::{
+use switchyard_core::directory::phone::normalise;
+use switchyard_core::ids::{PaymentId, PayoutId, TransactionId};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{
     ClientContext, Command, Details, Kind, NewTransaction, PaymentDetails, PayoutDetails,
     Restriction, Transaction, initiate,
 };
+use switchyard_records::{self as records, NewCustomer};
+use switchyard_store::{Batch, CommitError};
 
-/// How often a birth is tried again because another request made the same customer at the same moment.
+/// How often a birth is tried again because another request made the same customer at the same
+/// moment.
 const TRIES: usize = 5;
 
 /// A checked request for a payment.
@@ -32,7 +34,7 @@ pub struct NewPayment {
     pub return_url: String,
     pub customer: NewCustomer,
     pub metadata: BTreeMap<String, String>,
-    /// Method codes offered; empty: all that can work.
+    /// Codes of the methods that are offered; empty: all eligible methods.
     pub methods: Vec<String>,
     pub restriction: Option<Restriction>,
     /// How long it may wait for its payer; `None`: as long as the installation's settings say.
@@ -52,7 +54,7 @@ pub struct NewPayout {
     pub context: ClientContext,
 }
 
-/// What payments and payouts have in common when they begin.
+/// Common part of a new payment and a new payout.
 struct Initialization {
     id: TransactionId,
     amount: Amount,
@@ -64,7 +66,7 @@ struct Initialization {
 }
 
 impl Initialization {
-    /// What `tx`, which was not stored, was made of.
+    /// Input from which `tx`, which was not stored, was made.
     fn again(tx: Transaction) -> Self {
         Self {
             id: tx.id,
@@ -79,7 +81,8 @@ impl Initialization {
 }
 
 impl Engine {
-    /// Stores a payment and returns it; it is durable then. The request's fields were checked by the caller.
+    /// Stores a payment and returns it; it is durable then. The request's fields were checked by
+    /// the caller.
     pub async fn initialize_payment(
         &self,
         caller: &Caller,
@@ -88,7 +91,8 @@ impl Engine {
         self.initialize_payment_once(caller, new, None).await
     }
 
-    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit that stores the payment.
+    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit
+    /// that stores the payment.
     pub async fn initialize_payment_once(
         &self,
         caller: &Caller,
@@ -125,7 +129,8 @@ impl Engine {
         self.initialize_payout_once(caller, new, None).await
     }
 
-    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit that stores the payout.
+    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit
+    /// that stores the payout.
     pub async fn initialize_payout_once(
         &self,
         caller: &Caller,
@@ -156,7 +161,8 @@ impl Engine {
         Ok(tx)
     }
 
-    /// Counts a payout against the limits of its app. The uses become durable in the commit that stores it.
+    /// Counts a payout against the limits of its app. The uses become durable in the commit that
+    /// stores it.
     async fn reserve_payout(
         &self,
         caller: &Caller,
@@ -247,8 +253,8 @@ impl Engine {
     }
 }
 
-/// Adds to the commit of a new transaction what goes with it: the response to its idempotency key, and
-/// its uses of limits.
+/// Adds to the commit of a new transaction what goes with it: the response to its idempotency key,
+/// and its uses of limits.
 fn keep(
     batch: &mut Batch,
     id: TransactionId,

@@ -1,9 +1,8 @@
 //! Shared state behind every handle of an engine, and the accessors to its modules.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
 
-use actix::Addr;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
@@ -14,18 +13,19 @@ use super::route::SharedHealth;
 use super::settings::EngineSettings;
 use crate::access::Access;
 use crate::callback::CallbackTracker;
-use crate::clock::Clock;
-use crate::directory::Directory;
 use crate::exchange::Exchange;
-use crate::gateway::Gateways;
 use crate::hold::Hold;
-use crate::ids::Ids;
 use crate::mail::Mails;
-use crate::processing::{Announcement, Registry, Scheduler, Submissions, Watchers};
+use crate::processing::{Announcement, Registry, Submissions, TimerQueue, Watchers};
+use crate::queue::Queue;
 use crate::quota::Quotas;
 use crate::runtime::ActorThreads;
-use crate::store::Store;
 use crate::webhook::Webhooks;
+use switchyard_core::directory::Directory;
+use switchyard_gateway_host::Gateways;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
 /// State of a running engine. All handles share it.
 pub(super) struct Inner {
@@ -51,7 +51,7 @@ pub(super) struct Inner {
     /// Lists of providers for the report of a hold.
     pub lists: ProviderLists,
     pub feed: broadcast::Sender<Arc<Announcement>>,
-    pub scheduler: OnceLock<Addr<Scheduler>>,
+    pub timers: Queue<TimerQueue>,
     /// Task that fetches exchange rates.
     pub fetching: AbortHandle,
     pub stopping: AtomicBool,
@@ -123,6 +123,11 @@ impl Engine {
     /// Queues of received callbacks.
     pub(crate) fn callbacks(&self) -> &CallbackTracker {
         &self.0.callbacks
+    }
+
+    /// Queue of the transactions' timers.
+    pub(crate) fn timers(&self) -> &Queue<TimerQueue> {
+        &self.0.timers
     }
 
     /// Tokio runtime for gateway calls and other background tasks.

@@ -1,11 +1,11 @@
-//! What is stored, as it is stored.
+//! Queries of stored objects.
 
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use crate::ids::{AttemptId, ConnectionId, TransactionId};
-use crate::records::{self, ListQuery, Listing};
-use crate::transaction::{Recorded, Transaction};
+use switchyard_core::ids::{AttemptId, ConnectionId, TransactionId};
+use switchyard_core::transaction::{Recorded, Transaction};
+use switchyard_records::{self as records, ListQuery, Listing};
 
 /// A page of what a provider calls attempts.
 pub struct ProviderIds {
@@ -36,8 +36,9 @@ impl Engine {
         Ok(records::list(self.store(), query).await?)
     }
 
-    /// What the provider of a connection calls its attempts, in the order of those ids, from behind `after` on; each with its
-    /// transaction. Of a crypto gateway these are the addresses. A page has `limit` of them unless it is the last one.
+    /// The provider's ids of a connection's attempts, in order, after `after`, each with its
+    /// transaction. Of a crypto gateway these are the addresses. A page has `limit` entries unless
+    /// it is the last one.
     pub async fn provider_ids(
         &self,
         connection: ConnectionId,
@@ -54,7 +55,7 @@ impl Engine {
             let is_end = found.len() < wanted;
             behind = found.last().map(|(id, ..)| id.clone());
             for (id, transaction, attempt) in found {
-                // One that was deleted a moment ago has taken its names with it.
+                // A transaction that was deleted a moment ago has taken its names with it.
                 if let Some(transaction) = self.transaction(transaction).await? {
                     all.push((id, transaction, attempt));
                 }
@@ -69,8 +70,87 @@ impl Engine {
         Ok(ProviderIds { list: all, more })
     }
 
-    /// All that happened to a transaction, oldest first.
+    /// All events of a transaction, oldest first.
     pub async fn timeline(&self, id: TransactionId) -> Result<Vec<Recorded>, EngineError> {
         Ok(records::timeline(self.store(), id).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchyard_core::ids::{AttemptId, PaymentId};
+    use switchyard_core::testing::amount;
+    use switchyard_core::transaction::ClientContext;
+    use switchyard_gateway_host::Gateways;
+    use switchyard_records::Name;
+    use switchyard_store::{Batch, Table};
+    use ulid::Ulid;
+
+    use super::*;
+    use crate::engine::NewPayment;
+    use crate::testing::{Wanted, customer};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_page_of_provider_ids_is_full_unless_it_is_the_last_whatever_was_deleted_meanwhile() {
+        let bench = Wanted::with(Gateways::default()).start().await;
+        let new = NewPayment {
+            amount: amount(2_500, "USD"),
+            description: "Two coffees".to_owned(),
+            return_url: "https://shop.example/return".to_owned(),
+            customer: customer(),
+            metadata: std::collections::BTreeMap::new(),
+            methods: Vec::new(),
+            restriction: None,
+            expires_in: None,
+            context: ClientContext::default(),
+        };
+        let caller = bench.caller();
+        let payment = bench.engine.initialize_payment(&caller, new).await;
+        let kept = payment.unwrap().id;
+        let gone = TransactionId::Payment(PaymentId::new(Ulid::from_parts(1, 9)));
+        let connection = ConnectionId::new(Ulid::from_parts(1, 1));
+        let attempt = AttemptId::new(Ulid::from_parts(1, 2));
+        // The names of one that is being deleted stand between those of others.
+        let mut batch = Batch::new();
+        for (id, transaction) in [
+            ("a", gone),
+            ("b", kept),
+            ("c", gone),
+            ("d", kept),
+            ("e", gone),
+            ("f", kept),
+            ("g", gone),
+        ] {
+            let name = Name::provider_id(connection, id).unwrap();
+            for (key, value) in name.rows(transaction, attempt) {
+                batch.put(Table::Index, key, value);
+            }
+        }
+        bench.engine.store().commit(batch).await.unwrap();
+        for (limit, pages) in [
+            (1, vec!["b", "d", "f"]),
+            (2, vec!["bd", "f"]),
+            (3, vec!["bdf"]),
+            (7, vec!["bdf"]),
+        ] {
+            let (mut seen, mut after) = (Vec::new(), None::<String>);
+            loop {
+                let page = bench
+                    .engine
+                    .provider_ids(connection, after.as_deref(), limit);
+                let page = page.await.unwrap();
+                seen.push(
+                    page.list
+                        .iter()
+                        .map(|(id, ..)| id.as_str())
+                        .collect::<String>(),
+                );
+                match page.more {
+                    Some(more) => after = Some(more),
+                    None => break,
+                }
+            }
+            assert_eq!(seen, pages, "{limit} a page");
+        }
     }
 }

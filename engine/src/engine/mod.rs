@@ -1,4 +1,5 @@
-//! The engine as its callers see it: the API, the pages, the callbacks and the command line ask it, and nothing below.
+//! The engine as its callers see it: the API, the pages, the callbacks and the command line ask it,
+//! and nothing below.
 //!
 //! Cloning an [`Engine`] gives another handle on the same one.
 
@@ -23,8 +24,8 @@ mod simulate;
 mod submit_code;
 mod verify;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
@@ -47,30 +48,33 @@ pub use simulate::{HypotheticalTransaction, Replay, Replayed, Share, Traffic};
 
 use crate::access::Access;
 use crate::callback::{self, CallbackTracker};
-use crate::clock::Clock;
-use crate::descriptors;
-use crate::directory::Directory;
-use crate::egress::Names;
 use crate::exchange::Exchange;
-use crate::gateway::Gateways;
 use crate::hold::Hold;
-use crate::ids::{Ids, TransactionId};
 use crate::mail::{self, Mails};
-pub use crate::processing::{Announcement, Live, SchedulerSnapshot, TransactionSnapshot};
-use crate::processing::{Registry, Submissions, Watchers, start_scheduler};
+pub use crate::processing::{Announcement, Live, TransactionSnapshot};
+use crate::processing::{Registry, Submissions, Watchers, start_housekeeping, start_timers};
+use crate::queue::Queue;
 use crate::quota::Quotas;
 use crate::runtime::{ActorThreads, Snapshot};
-use crate::store::Store;
 use crate::webhook::{self, Webhooks};
+use switchyard_core::directory::Directory;
+use switchyard_core::ids::TransactionId;
+use switchyard_gateway_host::Gateways;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::descriptors;
+use switchyard_system::egress::Names;
+use switchyard_system::ids::Ids;
 
-/// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend on it: they are in the outbox.
+/// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend
+/// on it: they are in the outbox.
 const FEED: usize = 4_096;
 
 /// A handle on the running engine.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
-/// What an engine is started with.
+/// Parts and settings from which an engine is started.
 pub struct Dependencies {
     pub store: Store,
     pub access: Access,
@@ -84,11 +88,12 @@ pub struct Dependencies {
 }
 
 impl Engine {
-    /// Starts the actors' threads and the scheduler, which at once looks for whatever was left unfinished. Call it on a tokio runtime:
-    /// gateways are called there.
+    /// Starts the actors' threads and the scheduler, which at once scans for unfinished
+    /// transactions. Call it on a tokio runtime: gateways are called there.
     ///
     /// # Errors
-    /// When the operating system gives no threads, or the settings of webhooks or mails cannot be used.
+    /// When the operating system gives no threads, or the settings of webhooks or mails cannot be
+    /// used.
     pub fn start(with: Dependencies) -> std::io::Result<Self> {
         if let Err(error) = descriptors::raise_limit() {
             tracing::warn!(%error, "The limit on open files stays as it is; many slow webhooks may use it up.");
@@ -121,12 +126,13 @@ impl Engine {
             health: route::SharedHealth::new(),
             lists,
             feed: broadcast::channel(FEED).0,
-            scheduler: OnceLock::new(),
+            timers: Queue::default(),
             stopping: AtomicBool::new(false),
             #[cfg(test)]
             faults: crate::processing::Faults::default(),
         }));
-        let _ = engine.0.scheduler.set(start_scheduler(&engine));
+        start_timers(&engine);
+        start_housekeeping(&engine);
         callback::start(&engine);
         if engine.hold().state().is_some() {
             engine.runtime().spawn(engine.clone().ask_for_unknown());
@@ -140,6 +146,8 @@ impl Engine {
     /// write at the end, nor when a thread did not end in order.
     pub async fn stop(&self, grace: std::time::Duration) -> bool {
         self.0.stopping.store(true, Ordering::SeqCst);
+        self.timers().stop_now();
+        self.callbacks().stop();
         self.0.fetching.abort();
         let deadline = tokio::time::sleep(grace);
         tokio::pin!(deadline);
@@ -175,7 +183,7 @@ impl Engine {
         let _ = self.0.feed.send(Arc::new(announcement));
     }
 
-    /// All announcements from now on, in the order in which they became durable.
+    /// All announcements after this call, in the order in which they became durable.
     pub fn feed(&self) -> broadcast::Receiver<Arc<Announcement>> {
         self.0.feed.subscribe()
     }
@@ -190,18 +198,13 @@ impl Engine {
         self.submissions().count()
     }
 
-    /// How the actor of a transaction is; `None` when it rests.
+    /// State of the transaction's actor; `None` when it is passivated.
     pub async fn transaction_actor(&self, id: TransactionId) -> Option<TransactionSnapshot> {
         self.registry()
             .find(id)?
             .send(Snapshot::default())
             .await
             .ok()
-    }
-
-    /// How the scheduler is.
-    pub async fn scheduler(&self) -> Option<SchedulerSnapshot> {
-        self.0.scheduler.get()?.send(Snapshot::default()).await.ok()
     }
 }
 
@@ -240,7 +243,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn no_rates_are_fetched_any_more_once_the_engine_has_stopped() {
-        let gateways = crate::gateway::Gateways::default();
+        let gateways = switchyard_gateway_host::Gateways::default();
         let wanted = Wanted {
             feed: FeedSettings {
                 url: Some("http://127.0.0.1:1/rates".parse().unwrap()),

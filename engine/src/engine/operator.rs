@@ -1,24 +1,25 @@
-//! What a person who runs the installation does by hand. Each order is signed and stands on the transaction's timeline.
+//! Manual orders of an operator. Each names its author and is on the transaction's timeline.
 
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use crate::ids::{CaseId, TransactionId};
-use crate::records::{self, CaseFound, CaseQuery, CasesFound};
-use crate::transaction::{ByOperator, Command, Operator, Order, Resolution, Transaction};
+use switchyard_core::ids::{CaseId, TransactionId};
+use switchyard_core::transaction::{ByOperator, Command, Operator, Order, Resolution, Transaction};
+use switchyard_records::{self as records, CaseFound, CaseQuery, CasesFound};
 
-/// What came of asking the provider by hand.
+/// Result of a manual query.
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub transaction: Arc<Transaction>,
     /// The provider was asked. Not when it was asked a moment ago.
     pub asked: bool,
-    /// Its gateway came back in time.
+    /// Whether the gateway returned in time.
     pub answered: bool,
 }
 
 impl Engine {
-    /// Asks the provider about the open attempt at once, and waits a few seconds for what it says.
+    /// Queries the provider about the open attempt at once, and waits a few seconds for its
+    /// response.
     pub async fn check(
         &self,
         id: TransactionId,

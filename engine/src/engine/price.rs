@@ -1,19 +1,21 @@
-//! What a payment costs by a method: its own amount, or what that is in the method's currency, when the app allows it.
+//! Price of a payment by a method: its own amount, or that amount in the method's currency, if the
+//! app allows conversion.
 
 use super::Engine;
-use crate::directory::Method;
-use crate::gateway::Direction;
-use crate::ids::AppId;
-use crate::money::Amount;
-use crate::transaction::{Kind, Price, Transaction};
+use switchyard_core::directory::Method;
+use switchyard_core::ids::AppId;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{Kind, Price, Transaction};
+use switchyard_gateway_host::Direction;
 
 impl Engine {
-    /// What this payment costs by `method` now; `None` when the method's currency is another one and the app does not convert, or no
-    /// valid rate connects the two.
+    /// Price of this payment by `method` now; `None` when the method's currency is another one and
+    /// the app does not convert, or no valid rate connects the two.
     pub fn price(&self, tx: &Transaction, method: &str) -> Option<Price> {
         match self.directory().payment_method(method) {
             Some(method) => self.price_of(tx.app, tx.amount, method),
-            // A gateway's own method: its row says which currency it takes, and routing holds the amount against it.
+            // A gateway's own method: its row says which currency it takes, and routing holds the
+            // amount against it.
             None => Some(Price::plain(tx.amount)),
         }
     }
@@ -34,7 +36,8 @@ impl Engine {
         })
     }
 
-    /// The decimals that every gateway of the method can take, so that the price is the same wherever it goes.
+    /// The decimals that every gateway of the method can take, so that the price is the same
+    /// wherever it goes.
     fn decimals(&self, method: &Method) -> u8 {
         let gateways = self.gateways_serving(Kind::Payment, &method.code);
         let rows = gateways

@@ -1,11 +1,12 @@
-//! Whether a payer's step may begin: the app is enabled, and no limit of prompts or codes is reached.
+//! Whether a payer's step may begin: the app is enabled, and no limit of prompts or codes is
+//! reached.
 
 use super::{Engine, EngineError};
-use crate::ids::AppId;
 use crate::quota::{PROMPT_SPAN, Settled};
-use crate::transaction::Transaction;
+use switchyard_core::ids::AppId;
+use switchyard_core::transaction::Transaction;
 
-/// What is counted of a payer's step.
+/// Measured facts of a payer's step.
 pub(super) struct Step<'a> {
     /// Phone number that a prompt, or the code, is sent to.
     pub number: Option<&'a str>,
@@ -46,7 +47,8 @@ impl Engine {
         Ok(Some(reserved.commit().await?))
     }
 
-    /// Takes a counted step back when nothing began. Where the outcome is not known it stays counted.
+    /// Takes a counted step back when nothing began. Where the outcome is not known it stays
+    /// counted.
     pub(super) async fn uncount_refused<T>(
         &self,
         counted: Option<Settled>,

@@ -1,15 +1,15 @@
-//! Who would take a payment now: what a page has to know before the payer confirms.
+//! Preview of a payment's route: data that a page shows before the payer confirms.
 
 use std::sync::Arc;
 
 use super::{Engine, Purpose};
-use crate::directory::{Method, PHONE_FIELD};
-use crate::environment::Environment;
-use crate::gateway::{Direction, Version};
-use crate::ids::{AppId, ConnectionId};
-use crate::money::Amount;
-use crate::routing::{Offer, Standing};
-use crate::transaction::{Kind, Price, Transaction};
+use switchyard_core::directory::{Method, PHONE_FIELD};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::money::Amount;
+use switchyard_core::routing::{Offer, Standing};
+use switchyard_core::transaction::{Kind, Price, Transaction};
+use switchyard_gateway_host::{Direction, Version};
 
 /// The gateway that a confirmation would go to first.
 #[derive(Clone, Debug)]
@@ -17,12 +17,13 @@ pub struct Prospect {
     pub gateway: Arc<Version>,
     pub connection: ConnectionId,
     pub price: Price,
-    /// It is the test gateway of the sandbox: test numbers decide.
+    /// Whether this is the test gateway of the sandbox: test numbers decide.
     pub is_test: bool,
 }
 
 impl Engine {
-    /// Where this payment would go by `method` if it were confirmed now; `None` when nobody can serve it.
+    /// Route of this payment by `method` if it were confirmed now; `None` when no connection can
+    /// serve it.
     pub fn prospect(&self, tx: &Transaction, method: &str) -> Option<Prospect> {
         let price = self.price(tx, method)?;
         let route = self.route_payment(tx, method, price.amount, None, Purpose::Look);
@@ -37,8 +38,8 @@ impl Engine {
         })
     }
 
-    /// Whether somebody who would take a payment of `amount` by `method` now has the payer say from which phone number they pay. The
-    /// test gateway always does.
+    /// Whether a connection that would take a payment of `amount` by `method` now has the payer
+    /// enter the phone number from which they pay. The test gateway always does.
     pub fn can_be_tied_to_a_phone(
         &self,
         app: AppId,

@@ -13,17 +13,20 @@ use tokio::sync::Semaphore;
 
 use super::{Engine, EngineError};
 use crate::access::Connection;
-use crate::clock::{Clock, Timestamp};
-use crate::environment::Environment;
-use crate::gateway::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::limits::{
+    LIST_FETCHES, LIST_FRESH, LIST_MARGIN, LIST_RETRY, LISTED_UNKNOWN, LISTS,
+};
+use switchyard_core::money::Currency;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Kind;
+use switchyard_gateway_host::{
     FetchCache, FetchTimes, Fetched, Listed, ListedState, Listing, ListingCall, Operation,
 };
-use crate::ids::ConnectionId;
-use crate::limits::{LIST_FETCHES, LIST_FRESH, LIST_MARGIN, LIST_RETRY, LISTED_UNKNOWN, LISTS};
-use crate::money::Currency;
-use crate::records::{Name, is_named};
-use crate::store::{Store, StoreError};
-use crate::transaction::Kind;
+use switchyard_records::{Name, is_named};
+use switchyard_store::{Store, StoreError};
+use switchyard_system::clock::Clock;
 
 /// The lists that were fetched, by connection, configuration and span.
 pub(super) struct ProviderLists {
@@ -318,14 +321,14 @@ mod tests {
     use ulid::Ulid;
 
     use super::*;
-    use crate::records::{Step, write};
-    use crate::store::Batch;
     use crate::testing::{START, amount};
-    use crate::transaction::Command;
-    use crate::transaction::tests::fixtures::{World, route};
+    use switchyard_core::testing::fixtures::{World, route};
+    use switchyard_core::transaction::Command;
+    use switchyard_records::{Step, write};
+    use switchyard_store::Batch;
 
     fn connection(number: u128) -> ConnectionId {
-        crate::transaction::tests::fixtures::candidate(number).connection
+        switchyard_core::testing::fixtures::candidate(number).connection
     }
 
     fn listed(reference: Option<&str>, provider_id: Option<&str>) -> Listed {
@@ -427,7 +430,7 @@ mod tests {
     #[test]
     fn a_sum_that_is_no_amount_is_none() {
         let most = Currency::from_code("USD").unwrap();
-        let most = crate::money::Amount::from_minor(i64::MAX, most);
+        let most = switchyard_core::money::Amount::from_minor(i64::MAX, most);
         let all = [most, most].map(|amount| Listed {
             amount: Some(amount),
             ..listed(Some("r"), None)

@@ -8,18 +8,18 @@ use uuid::Uuid;
 
 use super::{Engine, EngineError};
 use crate::access::Connection;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::gateway::{Direction, Operation, Version};
 use crate::hold::Held;
-use crate::ids::{ConnectionId, TransactionId};
-use crate::limits::LOST_ATTEMPTS;
-use crate::records;
-use crate::store::StoreError;
-use crate::transaction::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::limits::LOST_ATTEMPTS;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     Attempt, AttemptState, Candidate, Command, Details, Kind, Permit, State, Transaction, Unasked,
     next_candidates,
 };
+use switchyard_gateway_host::{Direction, Operation, Version};
+use switchyard_records as records;
+use switchyard_store::StoreError;
 
 impl Engine {
     /// Whether an attempt of the transaction may start now.
@@ -299,7 +299,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transaction::tests::fixtures::{World, candidate, not_sent, route, unknown};
+    use switchyard_core::testing::fixtures::{World, candidate, not_sent, route, unknown};
 
     fn at(world: &World, number: u128) -> Uuid {
         reference(&world.tx, candidate(number).connection)

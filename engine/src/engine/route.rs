@@ -1,27 +1,29 @@
-//! Where a transaction goes: offers, rules and health brought together for the pure room that plans.
+//! Routing of a transaction: collects offers, rules and health for the pure planner.
 
 use parking_lot::Mutex;
 
 use super::Engine;
-use crate::gateway::Operation;
-use crate::ids::ConnectionId;
-use crate::money::Amount;
-use crate::routing::{self, Asked, Call, Health, Heard, Key, Roll, Standing, Turn, Verdict};
-use crate::transaction::{
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::money::Amount;
+use switchyard_core::routing::{
+    self, Asked, Call, Health, Heard, Key, Roll, Standing, Turn, Verdict,
+};
+use switchyard_core::transaction::{
     Attempt, Command, Counted, Kind, Onward, Outcome, Restriction, Route, Transaction,
     next_candidates,
 };
+use switchyard_gateway_host::Operation;
 
-/// What a plan is made for.
+/// Purpose of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Somebody wants to know.
+    /// A preview, without an attempt.
     Look,
     /// A transaction goes there now. Only such a plan may become a probe.
     Go,
 }
 
-/// What the breakers counted of the route in a command.
+/// Route of a command, with the counts of the breakers.
 pub(crate) struct Plan {
     kind: Kind,
     method: String,
@@ -45,7 +47,8 @@ impl Plan {
 }
 
 impl Engine {
-    /// Where a payment goes by `method`, for what it costs by it and for a payer in `country` if they said so.
+    /// Route of a payment by `method`, for its price by that method and for a payer in `country` if
+    /// that is known.
     pub(crate) fn route_payment(
         &self,
         tx: &Transaction,
@@ -57,8 +60,9 @@ impl Engine {
         self.route(tx, method, price, country.or(restricted_to(tx)), purpose)
     }
 
-    /// How the connections that may come after the open attempt stand now: plans are older than that. The attempt's own may come once
-    /// more when the engine stopped while it was called.
+    /// Current state of the connections that may follow the open attempt: plans are older than
+    /// that. The attempt's own connection may be used once more when the engine stopped during the
+    /// call.
     pub(crate) fn onward(&self, tx: &Transaction, command: &Command) -> Vec<Onward> {
         let planned = next_candidates(tx, command);
         let Some(attempt) = tx.current_attempt() else {
@@ -79,7 +83,7 @@ impl Engine {
             .collect()
     }
 
-    /// Where a payout goes.
+    /// Route of a payout.
     pub(crate) fn route_payout(&self, tx: &Transaction) -> Route {
         let method = tx.payout().map_or("", |payout| payout.method.as_str());
         self.route(tx, method, tx.amount, None, Purpose::Go)
@@ -139,7 +143,8 @@ impl Engine {
         Route { counted, ..route }
     }
 
-    /// Tells the breakers that counted a plan whether an attempt began by it: only what went there is a probe.
+    /// Tells the breakers that counted a plan whether an attempt began by it: only what went there
+    /// is a probe.
     pub(crate) fn planned(&self, plan: &Plan, has_begun: bool) {
         for counted in &plan.counted {
             if !has_begun {
@@ -153,7 +158,7 @@ impl Engine {
         }
     }
 
-    /// The country of a method that has one: then nobody need say it.
+    /// The country of a method that has only one: the payer need not enter it.
     pub(super) fn only_country(&self, kind: Kind, method: &str) -> Option<&'static str> {
         let method = self.directory().method(kind, method)?;
         match method.countries.as_slice() {
@@ -162,7 +167,7 @@ impl Engine {
         }
     }
 
-    /// How `connection` has lately done with a method.
+    /// Recent results of `connection` with a method.
     pub(super) fn heard(&self, connection: ConnectionId, kind: Kind, method: &str) -> Heard {
         self.0
             .health
@@ -176,7 +181,7 @@ impl Engine {
             .locked(|health| health.all(self.clock().now()))
     }
 
-    /// Notes for the next plans what a gateway's call came to.
+    /// Records the result of a gateway's call for later plans.
     pub(crate) fn note_health(
         &self,
         tx: &Transaction,
@@ -188,7 +193,7 @@ impl Engine {
             Operation::Collect | Operation::Payout => Call::Submission,
             _ => Call::News,
         };
-        // What is said once more of an attempt that has ended would count twice.
+        // A repeated report on an ended attempt would count twice.
         if call == Call::News && !attempt.state.is_open() {
             return;
         }
@@ -241,12 +246,14 @@ fn restricted_to(tx: &Transaction) -> Option<&str> {
     }
 }
 
-/// The health of all connections, behind a lock that is held for one look or one note.
+/// Health of all connections, behind a lock that is held for one read or one update.
 pub(super) struct SharedHealth(Mutex<Health>);
 
 impl SharedHealth {
     pub fn new() -> Self {
-        Self(Mutex::new(Health::new(crate::limits::ROUTING_HEALTH)))
+        Self(Mutex::new(Health::new(
+            switchyard_core::limits::ROUTING_HEALTH,
+        )))
     }
 
     fn locked<T>(&self, look: impl FnOnce(&mut Health) -> T) -> T {

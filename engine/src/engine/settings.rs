@@ -1,4 +1,4 @@
-//! What an operator decides about the engine. The `api` crate reads it from the settings file.
+//! Settings of the engine. The `api` crate reads them from the settings file.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use crate::mail::MailSettings;
 use crate::quota::LimitSettings;
 use crate::webhook::WebhookSettings;
 
-/// Settings of the engine. Rooms with settings of their own have them beside their code.
+/// Settings of the engine. Modules with settings of their own declare them beside their code.
 #[derive(Clone, Debug)]
 pub struct EngineSettings {
     /// Names the demo methods and begins every key: `switchyard`.
     pub service_code: String,
-    /// What people read: `Switchyard`.
+    /// Name of the service for people: `Switchyard`.
     pub service_name: String,
-    /// Where payers and providers reach this service, without a slash at the end.
+    /// Address at which payers and providers reach this service, without a slash at the end.
     pub public_url: String,
-    /// How long a payment waits for somebody to pay it.
+    /// Time that a payment waits for its payer.
     pub expires_after: Duration,
     /// How long an actor without work stays up.
     pub idle_after: Duration,
@@ -41,8 +41,8 @@ impl Default for EngineSettings {
             public_url: "http://127.0.0.1:8080".to_owned(),
             expires_after: Duration::from_secs(30 * 60),
             idle_after: Duration::from_secs(10),
-            live_actors: crate::limits::LIVE_ACTORS,
-            sandbox_retention: crate::limits::SANDBOX_RETENTION,
+            live_actors: switchyard_core::limits::LIVE_ACTORS,
+            sandbox_retention: switchyard_core::limits::SANDBOX_RETENTION,
             sandbox_gateway: "switchyard_demo".to_owned(),
             live_test_gateways: true,
             webhook: WebhookSettings::default(),

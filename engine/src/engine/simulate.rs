@@ -1,17 +1,17 @@
-//! What routing would do: for a request that does not exist, and for stored traffic under other rules. Nothing is written, sent or
-//! counted by it.
+//! Simulation of routing: for a hypothetical request, and for stored traffic under other rules. It
+//! writes, sends and counts nothing.
 
 use std::collections::BTreeMap;
 
 use super::{Engine, EngineError};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, ConnectionId};
-use crate::limits::ROUTING_SIMULATED;
-use crate::money::{Amount, Currency};
-use crate::records::{self, ListQuery};
-use crate::routing::{self, Asked, Heard, InForce, Roll, RuleSet};
-use crate::transaction::{HealthNumbers, Kind, Route, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::limits::ROUTING_SIMULATED;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::routing::{self, Asked, Heard, InForce, Roll, RuleSet};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{HealthNumbers, Kind, Route, Transaction};
+use switchyard_records::{self as records, ListQuery};
 
 /// A transaction that does not exist.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct HypotheticalTransaction {
     pub country: Option<String>,
     pub amount: Amount,
     pub metadata: BTreeMap<String, String>,
-    /// Whose draw it has.
+    /// Source of its weighted draw.
     pub roll: Roll,
 }
 
@@ -40,7 +40,7 @@ pub struct Replay {
     pub rules: Option<RuleSet>,
 }
 
-/// Where traffic went, would go under the rules in force, and would go under the others.
+/// Distribution of traffic: as it was, under the rules in force, and under the other rules.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// Transactions in the time, and those of them that were looked at: the newest, up to a limit.
@@ -51,21 +51,22 @@ pub struct Replayed {
     pub really: Traffic,
     pub in_force: Traffic,
     pub tried: Traffic,
-    /// From where the rules in force send it to where the others would, and how many; without those that stay.
+    /// From where the rules in force send it to where the others would, and how many; without those
+    /// that stay.
     pub moved: BTreeMap<(Option<ConnectionId>, Option<ConnectionId>), u64>,
 }
 
-/// How much went where; `None`: to nobody, since nobody could serve it.
+/// Shares of the connections; `None`: no connection could serve it.
 pub type Traffic = BTreeMap<Option<ConnectionId>, Share>;
 
-/// What one connection got.
+/// Share of one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub count: u64,
     pub amounts: BTreeMap<Currency, i64>,
     /// By the table of fees of the rules that are tried.
     pub fees: BTreeMap<Currency, i64>,
-    /// Those for which the table has no fee.
+    /// Transactions for which the table has no fee.
     pub without_fee: u64,
 }
 
@@ -101,7 +102,7 @@ impl Engine {
         routing::plan(offers, &asked, rules, heard, |_| false)
     }
 
-    /// Plans stored transactions anew, with the connections that there are now and all breakers closed.
+    /// Plans stored transactions again, with the current connections and all breakers closed.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -202,7 +203,7 @@ fn add(sums: &mut BTreeMap<Currency, i64>, amount: Amount) {
     *sum = sum.saturating_add(amount.minor());
 }
 
-/// How it does in the long run, not how it is now.
+/// Recent results without temporary conditions: an open breaker, a lack of funds.
 fn without_sickness(heard: Heard) -> Heard {
     Heard {
         numbers: HealthNumbers {

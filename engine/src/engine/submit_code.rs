@@ -1,16 +1,17 @@
-//! The code that a provider sent to the payer, on its way back to the provider.
+//! Codes that a provider sent to the payer, sent back to the provider.
 
 use std::sync::Arc;
 
 use super::prompt::Step;
 use super::{Engine, EngineError};
-use crate::ids::{AttemptId, TransactionId};
-use crate::secret::Secret;
-use crate::transaction::{Command, Transaction};
+use switchyard_core::ids::{AttemptId, TransactionId};
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::{Command, Transaction};
 
 impl Engine {
-    /// Passes a code on, and waits a moment for what the provider says of it. `tried`: how many codes the page knew of, so that the
-    /// same form sent twice passes one on. `address`: the client's, for the limits.
+    /// Passes a code on, and waits a moment for what the provider says of it. `tried`: how many
+    /// codes the page knew of, so that the same form sent twice passes one on. `address`: the
+    /// client's, for the limits.
     pub async fn submit_code(
         &self,
         id: TransactionId,

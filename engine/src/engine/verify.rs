@@ -1,15 +1,16 @@
-//! Verify: what is known now, after asking the provider when that is due.
+//! Verify: the current state, after a query of the provider when that is due.
 
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use crate::ids::TransactionId;
-use crate::limits::VERIFY_DEADLINE;
-use crate::transaction::{Command, State, Transaction};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::VERIFY_DEADLINE;
+use switchyard_core::transaction::{Command, State, Transaction};
 
 impl Engine {
-    /// The transaction, after asking its provider if it is not final and was not asked for ten seconds. Waits five seconds at most, and
-    /// answers what is stored when the provider has not answered by then.
+    /// The transaction, after asking its provider if it is not final and was not asked for ten
+    /// seconds. Waits five seconds at most, and answers what is stored when the provider has not
+    /// answered by then.
     pub async fn verify(&self, id: TransactionId) -> Result<Option<Arc<Transaction>>, EngineError> {
         match self.transaction(id).await? {
             Some(tx) => self.verify_as_seen(tx).await,
@@ -34,7 +35,8 @@ impl Engine {
         }
     }
 
-    /// Has the provider asked by `command`, and waits for its gateway. `None`: the command asked nobody; else whether it came back.
+    /// Queries the provider by `command`, and waits for its gateway. `None`: the command started no
+    /// query; otherwise whether the query returned.
     pub(super) async fn ask(
         &self,
         id: TransactionId,

@@ -1,16 +1,17 @@
 //! The rates that are known now, and how two currencies are brought together by them. Pure.
 //!
-//! A rate between two currencies is found over at most [`LEGS`] others, by the fewest steps; of equally short ways the one whose
-//! currencies come first in the alphabet, so the same book always answers the same. On each step a rate that an operator wrote
-//! comes before a peg, and a peg before what a feed said.
+//! A rate between two currencies is found over at most [`LEGS`] others, by the fewest steps; of
+//! equally short ways the one whose currencies come first in the alphabet, so the same book always
+//! answers the same. On each step a rate that an operator wrote comes before a peg, and a peg
+//! before what a feed said.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
 use super::guard::HeldRate;
-use crate::clock::Timestamp;
-use crate::money::{Currency, Rate};
+use switchyard_core::money::{Currency, Rate};
+use switchyard_core::time::Timestamp;
 
 /// Rate: units of `to` for one unit of `from`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +60,8 @@ pub struct Book {
 type Key = (&'static str, &'static str, Source);
 
 impl Default for Book {
-    /// Only the pegs: the CFA francs' to the euro, 655.957 each (Treaty of Rome's successors: Council decision 98/683/EC).
+    /// Only the pegs: the CFA francs' to the euro, 655.957 each (Treaty of Rome's successors:
+    /// Council decision 98/683/EC).
     fn default() -> Self {
         let mut book = Self {
             entries: BTreeMap::new(),
@@ -128,8 +130,8 @@ impl Book {
         held.is_some_and(|held| held.rejected && held.entry.rate == entry.rate)
     }
 
-    /// The rate that was last accepted from the feed for this direction, or the inverse of the other direction's if that one is
-    /// newer, however old it is.
+    /// The rate that was last accepted from the feed for this direction, or the inverse of the
+    /// other direction's if that one is newer, however old it is.
     pub(super) fn last_fetched(&self, from: Currency, to: Currency) -> Option<Rate> {
         let fetched = |from: Currency, to: Currency| {
             self.entries.get(&(from.code(), to.code(), Source::Feed))
@@ -146,8 +148,8 @@ impl Book {
         }
     }
 
-    /// Currencies to which `currency` has a fixed rate, and how many units of `currency` are one of theirs. A valid rate of the
-    /// operator's table for the same two takes the place of the peg.
+    /// Currencies to which `currency` has a fixed rate, and how many units of `currency` are one of
+    /// theirs. A valid rate of the operator's table for the same two takes the place of the peg.
     pub(super) fn pegs_of(&self, currency: Currency, now: Timestamp) -> Vec<(Currency, Rate)> {
         let pegs = self
             .entries
@@ -163,7 +165,7 @@ impl Book {
             .collect()
     }
 
-    /// What one unit of `from` is in `to` now; `None` when nothing that is known and valid connects them.
+    /// Rate from `from` to `to` now; `None` when no valid rates connect them.
     pub fn quote(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Quote> {
         let way = self.way(from, to, now).filter(|_| from != to)?;
         let mut legs = way
@@ -213,7 +215,8 @@ impl Book {
         next
     }
 
-    /// One step: by the best source; of one source its rate for this direction before the inverse of the other's.
+    /// One step: by the best source; of one source its rate for this direction before the inverse
+    /// of the other's.
     fn leg(&self, from: Currency, to: Currency, now: Timestamp) -> Option<ConversionHop> {
         let straight = |entry: &Entry| entry.from == from && entry.to == to;
         let backward = |entry: &Entry| entry.from == to && entry.to == from;
@@ -250,7 +253,8 @@ const PEGS: [(&str, &str, &str); 3] = [
     ("EUR", "XAF", "655.957"),
     ("XOF", "XAF", "1"),
 ];
-/// Rates on the longest way: from a currency over two that are traded everywhere to another. Each adds its own spread and age.
+/// Rates on the longest way: from a currency over two that are traded everywhere to another. Each
+/// adds its own spread and age.
 const LEGS: usize = 3;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Rates fetched from a URL on a schedule.
 //!
-//! The answer is JSON of the common shape `{"base": "EUR", "rates": {"USD": 1.0834, …}}`; `base_code` and `conversion_rates` are
-//! understood as well. Numbers are read digit by digit, as written. Currencies that we do not have are left out. An answer that is
-//! no such thing changes nothing: the rates of before stay until they are too old.
+//! The answer is JSON of the common shape `{"base": "EUR", "rates": {"USD": 1.0834, …}}`;
+//! `base_code` and `conversion_rates` are understood as well. Numbers are read digit by digit, as
+//! written. Currencies that we do not have are left out. An answer that is no such thing changes
+//! nothing: the rates of before stay until they are too old.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,18 +14,19 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use super::book::{Entry, Source};
-use crate::clock::Timestamp;
-use crate::egress::{self, Client};
-use crate::limits::{RATE_FEED_BYTES, RATE_FEED_DEADLINE};
-use crate::money::{Currency, Rate};
+use switchyard_core::limits::{RATE_FEED_BYTES, RATE_FEED_DEADLINE};
+use switchyard_core::money::{Currency, Rate};
+use switchyard_core::time::Timestamp;
+use switchyard_system::egress::{self, Client};
 
-/// Where rates come from, how often, and for how long they count.
+/// Source of rates, interval of fetches, and validity of a rate.
 #[derive(Clone, Debug)]
 pub struct FeedSettings {
     pub url: Option<Url>,
     pub every: Duration,
     pub valid_for: Duration,
-    /// A fetched rate that differs from the last accepted one by more than this is held for an operator.
+    /// A fetched rate that differs from the last accepted one by more than this is held for an
+    /// operator.
     pub max_change_percent: u32,
 }
 
@@ -39,7 +41,7 @@ impl Default for FeedSettings {
     }
 }
 
-/// Why no rates were fetched.
+/// Reason why no rates were fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     #[error("no URL is set: set exchange.url in the settings")]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::feed::{self, FeedError};
 use super::{Book, Entry};
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// The rates of a feed's answer.
 ///

@@ -1,17 +1,18 @@
 //! Plausibility check of fetched rates. Pure.
 //!
-//! A fetched rate that moved further than [`FeedSettings::max_change_percent`](super::FeedSettings) from the last accepted one, or
-//! that contradicts a peg, is held: it is stored, shown and not used until an operator accepts or rejects it. The first rate that
-//! is fetched for a pair has no predecessor and is compared with the pegs only.
+//! A fetched rate that moved further than [`FeedSettings::max_change_percent`](super::FeedSettings)
+//! from the last accepted one, or that contradicts a peg, is held: it is stored, shown and not used
+//! until an operator accepts or rejects it. The first rate that is fetched for a pair has no
+//! predecessor and is compared with the pegs only.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::book::{Book, Entry};
-use crate::clock::Timestamp;
-use crate::limits::PEG_TOLERANCE_PERCENT;
-use crate::money::{Currency, Rate};
+use switchyard_core::limits::PEG_TOLERANCE_PERCENT;
+use switchyard_core::money::{Currency, Rate};
+use switchyard_core::time::Timestamp;
 
 /// A fetched rate that waits for an operator's decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,17 +31,18 @@ pub struct HeldRate {
     pub rejected: bool,
 }
 
-/// Why a fetched rate is held.
+/// Reason why a fetched rate is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldReason {
-    /// It differs from the last accepted rate by more than the setting allows.
+    /// The rate differs from the last accepted one by more than the setting allows.
     Moved,
     /// Together with the rate of the pegged currency it contradicts a fixed rate.
     ContradictsPeg,
 }
 
-/// Divides fetched rates into those that may be used and those that an operator has to look at first.
+/// Divides fetched rates into those that may be used and those that an operator has to look at
+/// first.
 pub fn judge(
     book: &Book,
     fetched: Vec<Entry>,

@@ -2,7 +2,7 @@
 
 use super::schedule_tests::Server;
 use super::*;
-use crate::testing::START;
+use switchyard_core::testing::START;
 
 fn pair() -> (Currency, Currency) {
     let currency = |code: &str| Currency::from_code(code).unwrap();

@@ -1,9 +1,12 @@
-//! Exchange rates: an operator's table, a feed, and the fixed pegs; and what a payment in one currency costs in another.
+//! Exchange rates: an operator's table, a feed, and the fixed pegs; and what a payment in one
+//! currency costs in another.
 //!
-//! What it promises:
+//! Promises:
 //! - A rate that an operator set, and one that was fetched, is durable before it is used.
-//! - A fetched rate that is implausible is held: it is durable, shown and announced, and not used until an operator accepts it.
-//! - A rate that is older than it may be is not used: then there is none, and methods of that currency are not offered.
+//! - A fetched rate that is implausible is held: it is durable, shown and announced, and not used
+//!   until an operator accepts it.
+//! - A rate that is older than it may be is not used: then there is none, and methods of that
+//!   currency are not offered.
 //! - The rate of an attempt is fixed when the payer confirms, and stored with the attempt.
 
 mod book;
@@ -26,12 +29,13 @@ use url::Url;
 pub use self::book::{Book, Entry, Quote, Source};
 pub use self::feed::{FeedError, FeedSettings};
 pub use self::guard::{HeldRate, HoldReason};
-use crate::clock::{Clock, Timestamp};
-use crate::egress::{Client, ClientError, Names, Policy};
-use crate::limits::RATES;
-use crate::money::{Amount, Correction, Currency, Rate, RateError};
-use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
-use crate::transaction::Conversion;
+use switchyard_core::limits::RATES;
+use switchyard_core::money::{Amount, Correction, Currency, Rate, RateError};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Conversion;
+use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use switchyard_system::clock::Clock;
+use switchyard_system::egress::{Client, ClientError, Names, Policy};
 
 /// The rates; clones share them.
 #[derive(Clone)]
@@ -47,7 +51,7 @@ struct Inner {
     changing: Mutex<()>,
 }
 
-/// Why rates could not be read or changed.
+/// Reason why rates could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
     #[error("a currency has no rate to itself")]
@@ -126,12 +130,13 @@ impl Exchange {
         })))
     }
 
-    /// What one unit of `from` is in `to` now.
+    /// Rate from `from` to `to` now.
     pub fn quote(&self, from: Currency, to: Currency) -> Option<Quote> {
         self.0.book.load().quote(from, to, self.0.clock.now())
     }
 
-    /// What `amount` costs in `to` now, with the app's correction; `None` when no valid rate connects the two.
+    /// Price of `amount` in `to` now, with the app's correction; `None` when no valid rate connects
+    /// the two.
     pub fn convert(
         &self,
         amount: Amount,
@@ -245,12 +250,14 @@ impl Exchange {
         })
     }
 
-    /// Fetched rates that wait for an operator, and rejected ones that the feed still brings, by currency.
+    /// Fetched rates that wait for an operator, and rejected ones that the feed still brings, by
+    /// currency.
     pub fn held(&self) -> Vec<HeldRate> {
         self.0.book.load().all_held().cloned().collect()
     }
 
-    /// Uses a held rate from now on. `rate` is the one that the operator saw: another that was fetched meanwhile is not accepted.
+    /// Accepts a held rate. `rate` is the one that the operator saw: a rate that was fetched later
+    /// is not accepted.
     ///
     /// # Errors
     /// When none is held for this direction, another one is, or it is too old by now.
@@ -275,7 +282,8 @@ impl Exchange {
         Ok(entry)
     }
 
-    /// Leaves a held rate unused. The same rate is not announced again when the feed repeats it; another implausible one is.
+    /// Leaves a held rate unused. The same rate is not announced again when the feed repeats it;
+    /// another implausible one is.
     ///
     /// # Errors
     /// When none is held for this direction, or another one is.
@@ -298,12 +306,13 @@ impl Exchange {
         Ok(rejected)
     }
 
-    /// Where rates are fetched from, if from anywhere.
+    /// Address from which rates are fetched, if a feed is set.
     pub fn feed_url(&self) -> Option<&Url> {
         self.0.settings.url.as_ref()
     }
 
-    /// Fetches the feed on its schedule, for as long as it is polled. A failure is logged, and tried again a little sooner.
+    /// Fetches the feed on its schedule, for as long as it is polled. A failure is logged, and
+    /// tried again a little sooner.
     pub(crate) async fn keep_fetching(self) {
         if self.feed_url().is_none() {
             return;
@@ -351,7 +360,8 @@ impl Exchange {
     }
 }
 
-/// Result of one fetch: how many rates are used from now on, and how many wait for an operator.
+/// Result of one fetch: the number of rates that were accepted, and of those that wait for an
+/// operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
     pub accepted: usize,
@@ -410,7 +420,7 @@ const RETRY: Duration = Duration::from_secs(5 * 60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::START;
+    use switchyard_core::testing::START;
 
     fn currency(code: &str) -> Currency {
         Currency::from_code(code).unwrap()

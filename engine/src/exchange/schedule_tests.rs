@@ -1,6 +1,8 @@
-//! The schedule of the feed: over HTTP, from a server on this machine, on a clock that the test turns.
+//! The schedule of the feed: over HTTP, from a server on this machine, on a clock that the test
+//! turns.
 //!
-//! Only the test polls the schedule, and it looks at what came between two polls: whatever has been seen, the schedule sleeps again.
+//! Only the test polls the schedule, and it looks at what came between two polls: whatever has been
+//! seen, the schedule sleeps again.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::testing::START;
+use switchyard_core::testing::START;
 
 const EVERY: Duration = Duration::from_secs(60 * 60);
 const VALID_FOR: Duration = Duration::from_secs(3 * 60 * 60);
@@ -55,7 +57,7 @@ async fn fetched_rates_follow_the_schedule_survive_a_failure_and_are_not_used_wh
     assert_eq!(quoted(&restarted), schedule.quoted());
 }
 
-/// A schedule that is under way, and its server.
+/// A running schedule, and its server.
 struct Schedule {
     store: Store,
     clock: Clock,

@@ -17,11 +17,12 @@ use tokio::sync::Mutex;
 
 pub(crate) use self::open::Sums;
 pub use self::open::{Open, Snapshot};
-use crate::clock::{Clock, Timestamp};
-use crate::ids::AppId;
-use crate::records::RecordError;
-use crate::store::{Batch, CommitError, Restored, Store, StoreError, Table};
-use crate::transaction::Transaction;
+use switchyard_core::ids::AppId;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Transaction;
+use switchyard_records::RecordError;
+use switchyard_store::{Batch, CommitError, Restored, Store, StoreError, Table};
+use switchyard_system::clock::Clock;
 
 /// The hold of a store; clones share it.
 #[derive(Clone)]
@@ -281,7 +282,7 @@ mod tests {
     use ulid::Ulid;
 
     use super::*;
-    use crate::testing::START;
+    use switchyard_core::testing::START;
 
     fn restored(number: u128) -> Option<Restored> {
         Some(Restored {

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Held;
-use crate::environment::Environment;
-use crate::ids::{AppId, TransactionId};
-use crate::money::Currency;
-use crate::records::{self, RecordError, Timers};
-use crate::store::{Store, StoreError, Table};
-use crate::transaction::{Kind, State, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::money::Currency;
+use switchyard_core::transaction::{Kind, State, Transaction};
+use switchyard_records::{self as records, RecordError, Timers};
+use switchyard_store::{Store, StoreError, Table};
 
 /// Open transactions of an app in one state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,10 +147,10 @@ mod tests {
     use ulid::Ulid;
 
     use super::*;
-    use crate::ids::PayoutId;
-    use crate::records::{Step, write};
-    use crate::store::{Batch, Direction, prefix_end};
-    use crate::transaction::tests::fixtures::World;
+    use switchyard_core::ids::PayoutId;
+    use switchyard_core::testing::fixtures::World;
+    use switchyard_records::{Step, write};
+    use switchyard_store::{Batch, Direction, prefix_end};
 
     #[tokio::test]
     async fn a_damaged_transaction_is_left_out_and_the_others_are_read() {

@@ -1,4 +1,5 @@
-//! Requests with a key that are being carried out by this process, so that their twins can wait for them.
+//! Requests with a key that are being carried out by this process, so that their twins can wait for
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

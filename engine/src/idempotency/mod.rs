@@ -1,13 +1,15 @@
-//! Idempotency keys: the same request sent twice makes one transaction and gets one answer (decisions 3).
+//! Idempotency keys: the same request sent twice makes one transaction and gets one answer
+//! (decisions 3).
 //!
-//! The answer is kept in a row that is written in the very commit that stores the transaction, guarded by a check that nobody wrote it
-//! before: whatever dies or races, there is either a transaction with its row, or neither. Twins inside this process wait for each
+//! The answer is kept in a row that is written in the commit that stores the transaction, guarded
+//! by a check that the row did not exist: after any crash or race there is either a transaction
+//! with its row, or neither. Concurrent requests with one key inside this process wait for each
 //! other without touching the store. A key belongs to one app, one environment, one route and one
-//! kind of API key: what anybody sends with a public key cannot claim a key of the merchant's
-//! server. Requests that were refused are not kept.
+//! kind of API key: a request with a public key cannot claim a key of the merchant's server.
+//! Refused requests are not kept.
 //!
-//! A row that cannot be read is an error until its time is over: it says that there was a request, and to carry that one out again could
-//! pay twice.
+//! A row that cannot be read is an error until its time is over: it says that there was a request,
+//! and to carry that one out again could pay twice.
 
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -18,12 +20,13 @@ mod sweep;
 mod tests;
 
 use crate::access::KeyKind;
-use crate::clock::{Clock, Timestamp};
-use crate::environment::Environment;
-use crate::ids::{AppId, TransactionId};
-use crate::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
-use crate::records::RecordError;
-use crate::store::{Batch, Store, StoreError, Table};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
+use switchyard_core::time::Timestamp;
+use switchyard_records::RecordError;
+use switchyard_store::{Batch, Store, StoreError, Table};
+use switchyard_system::clock::Clock;
 
 use self::in_flight::{Admission, InFlightGuard, InFlightRequests};
 use self::row::{Fingerprints, Row};
@@ -37,7 +40,8 @@ pub enum Route {
     InitializePayout = 2,
 }
 
-/// Whose key it is, and what was sent with it.
+/// Idempotency key, its scope (app, environment, route, kind of API key) and the fields of the
+/// request.
 #[derive(Clone, Debug)]
 pub struct KeyedRequest {
     pub app: AppId,
@@ -45,28 +49,28 @@ pub struct KeyedRequest {
     pub route: Route,
     /// With which kind of API key it came.
     pub kind: KeyKind,
-    /// As the client chose it, at most [`crate::limits::IDEMPOTENCY_KEY_BYTES`].
+    /// As the client chose it, at most [`switchyard_core::limits::IDEMPOTENCY_KEY_BYTES`].
     pub key: String,
     /// The request as it was understood, field by field, in the order of the specification.
     pub fields: Vec<(String, String)>,
 }
 
-/// What was answered, word for word.
+/// The first response, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
     pub body: String,
 }
 
-/// What to do with a request that carries a key.
+/// Decision about a request that carries a key.
 pub enum Begin {
-    /// Nobody has sent it yet: carry it out, and keep its answer.
+    /// The key is new: execute the request, and store its response.
     First(Pending),
-    /// It was carried out before; answer this again.
+    /// The request was executed before; send this response again.
     Replay(Answer),
     /// The key was used for another request; this is the first field that differs.
     Differs(String),
-    /// Its twin is still being carried out.
+    /// Another request with this key is in flight.
     InFlight,
 }
 
@@ -103,7 +107,8 @@ impl Idempotency {
         }
     }
 
-    /// Whether `request` is the first with its key. Waits for a twin that is being carried out, but not for long.
+    /// Whether `request` is the first with its key. Waits for a twin that is being carried out, but
+    /// not for long.
     ///
     /// # Errors
     /// When the store cannot be read, or what it keeps under this key is damaged.
@@ -160,14 +165,15 @@ impl Idempotency {
 }
 
 impl Once<'_> {
-    /// Adds the row with the answer for `id`, and the check that nobody was faster.
+    /// Adds the row with the response for `id`, and the check that the row does not exist.
     pub fn keep(&self, batch: &mut Batch, id: TransactionId) {
         let pending = self.pending;
         match &pending.stale {
             None => batch.require_absent(Table::Idempotency, &pending.key),
             Some((stale, at)) => {
                 batch.require_value(Table::Idempotency, &pending.key, stale);
-                // So that the only time that is written down for a row is its own, should it ever not be readable.
+                // So that the only time that is written down for a row is its own, should it ever
+                // not be readable.
                 batch.delete(Table::Idempotency, row::expiry_key(*at, &pending.key));
             }
         }

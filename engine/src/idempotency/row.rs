@@ -1,4 +1,4 @@
-//! How a kept answer looks in the store.
+//! Encoding of a stored response.
 //!
 //! `k<app><environment and kind of API key><route><key>` is the row with the answer;
 //! `x<expiry><that key>`, which has no value, says when it may go. Of the request only fingerprints
@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::{Answer, KeyedRequest};
 use crate::access::KeyKind;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
+use switchyard_core::environment::Environment;
+use switchyard_core::time::Timestamp;
 
 const ROW: u8 = b'k';
 pub(super) const EXPIRY: u8 = b'x';
@@ -44,7 +44,8 @@ impl Row {
         }
     }
 
-    /// `None`: it was written by another program, or is damaged. That something was kept here is known all the same.
+    /// `None`: another program wrote the row, or it is damaged. The caller knows nevertheless that
+    /// a row exists.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
@@ -71,7 +72,8 @@ impl Fingerprints {
         )
     }
 
-    /// The first field, in the order of `sent`, that is not as it was; then those that were there and are not sent any more.
+    /// The first field, in the order of `sent`, that is not as it was; then those that were there
+    /// and are not sent any more.
     pub fn first_difference(&self, sent: &Self) -> Option<String> {
         let value = |of: &Self, name: &str| {
             of.0.iter()

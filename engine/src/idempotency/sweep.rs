@@ -3,12 +3,12 @@
 use futures_util::future::join_all;
 
 use super::row::{self, EXPIRY, Row};
-use crate::clock::Timestamp;
-use crate::limits::IDEMPOTENCY_SWEEP;
-use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use switchyard_core::limits::IDEMPOTENCY_SWEEP;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
 
-/// Deletes the answers whose time was over at `now`; says how many. Each goes in a commit of its own that a new use of the same key
-/// defeats, so nothing that counts is deleted.
+/// Deletes the answers whose time was over at `now`; says how many. Each goes in a commit of its
+/// own that a new use of the same key defeats, so nothing that counts is deleted.
 pub async fn sweep(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let mut swept = 0;
     let mut from = vec![EXPIRY];

@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::ids::{Ids, PaymentId};
+use switchyard_core::ids::PaymentId;
+use switchyard_system::ids::Ids;
 
 struct World {
     store: Store,
@@ -81,7 +82,7 @@ impl World {
                 Table::Transaction,
                 b"a",
                 b"z",
-                crate::store::Direction::Forward,
+                switchyard_store::Direction::Forward,
                 1_000,
             )
             .await;
@@ -95,7 +96,7 @@ impl World {
                 Table::Idempotency,
                 b"a",
                 b"z",
-                crate::store::Direction::Forward,
+                switchyard_store::Direction::Forward,
                 1_000,
             )
             .await;
@@ -103,7 +104,7 @@ impl World {
     }
 }
 
-use crate::store::CommitError;
+use switchyard_store::CommitError;
 
 #[tokio::test]
 async fn the_same_request_is_answered_the_same_and_made_once() {
@@ -309,7 +310,7 @@ impl World {
             Table::Idempotency,
             all.0,
             all.1,
-            crate::store::Direction::Forward,
+            switchyard_store::Direction::Forward,
             1_000,
         );
         let rows = rows.await.unwrap();

@@ -10,11 +10,11 @@
 //!
 //! Leaves out: bounces. Mails returned to the sender's address are not processed.
 
-mod dispatcher;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod news;
 mod policy;
+mod queue;
 mod queued_mail;
 mod render;
 mod streak;
@@ -25,30 +25,28 @@ mod unattempted;
 mod words;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::ArbiterHandle;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
-use self::dispatcher::MailDispatcher;
-pub use self::dispatcher::MailSnapshot;
 pub use self::news::MoneyNews;
+use self::queue::MailQueue;
 pub use self::queued_mail::{Money, QueuedMail, Recipient, SentMail, enqueue};
 use self::streak::FailureStreak;
 use self::transport::Transport;
 pub use self::transport::test_connection;
 use self::unattempted::UnattemptedMails;
-use crate::clock::{Clock, Timestamp};
-use crate::directory::Directory;
-use crate::environment::Environment;
-use crate::ids::MailId;
-use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
-use crate::runtime::InFlightTasks;
-use crate::secret::Secret;
-use crate::store::{Batch, Direction, Store, StoreError, Table};
-use crate::transaction::{Kind, MailTo, Transaction};
+use crate::queue::{Queue, QueueContext, QueueSnapshot};
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::MailId;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{Kind, MailTo, Transaction};
+use switchyard_store::{Batch, Direction, Store, StoreError, Table};
+use switchyard_system::clock::Clock;
 
 /// Operator settings for mails.
 #[derive(Clone, Debug, Default)]
@@ -98,17 +96,10 @@ struct Shared {
     directory: Arc<Directory>,
     installation: render::Installation,
     transport: Transport,
-    runtime: Handle,
-    /// New mails that the actor has not seen.
-    nudges: Nudges<()>,
+    queue: Queue<MailQueue>,
     unattempted: UnattemptedMails,
-    /// Held while the queue is measured.
-    measuring: tokio::sync::Mutex<()>,
     /// Failures since the last sent mail; limits the log to one line for many failures.
     streak: FailureStreak,
-    tasks: InFlightTasks,
-    stopping: watch::Sender<bool>,
-    desk: OnceLock<QueueHandle<MailDispatcher>>,
 }
 
 impl Mails {
@@ -119,7 +110,7 @@ impl Mails {
     /// When the settings are invalid.
     pub fn start(with: Dependencies, arbiter: &ArbiterHandle) -> Result<Self, MailError> {
         #[cfg(feature = "simulation")]
-        if let Some(line) = crate::simulation::line() {
+        if let Some(line) = switchyard_system::simulation::line() {
             return Self::start_through(Transport::Simulated(line), with, arbiter);
         }
         let transport = match (&with.settings.smtp_url, &with.settings.folder) {
@@ -154,24 +145,17 @@ impl Mails {
             clock: with.clock,
             directory: with.directory,
             transport,
-            runtime: Handle::current(),
-            nudges: Nudges::default(),
+            queue: Queue::default(),
             unattempted: UnattemptedMails::default(),
-            measuring: tokio::sync::Mutex::default(),
             streak: FailureStreak::default(),
-            tasks: InFlightTasks::default(),
-            stopping: watch::channel(false).0,
-            desk: OnceLock::new(),
         });
-        let setting = QueueContext {
-            arbiter,
+        let context = QueueContext {
+            store: shared.store.clone(),
             clock: shared.clock.clone(),
-            stopping: shared.stopping.subscribe(),
+            runtime: Handle::current(),
         };
-        let for_desk = shared.clone();
-        let desk = start_queue(setting, move |handle| MailDispatcher::new(for_desk, handle));
-        desk.request_scan();
-        let _ = shared.desk.set(desk);
+        let handler = MailQueue(shared.clone());
+        shared.queue.start(arbiter, context, handler);
         Ok(Self(Some(shared)))
     }
 
@@ -194,36 +178,26 @@ impl Mails {
         !is_unattempted || shared.unattempted.admits(tx.app, now)
     }
 
-    /// Wakes the dispatcher for a new mail that is due at `due`. Call it after the commit.
-    pub fn nudge(&self, due: Timestamp) {
-        if let Some(shared) = &self.0 {
-            shared.nudge(due);
+    /// Wakes the queue actor for new mails that are due at `due`. Call it after the commit with the
+    /// result of [`enqueue`].
+    pub fn nudge(&self, count: usize, due: Timestamp) {
+        if let Some(shared) = self.0.as_ref().filter(|_| count > 0) {
+            shared
+                .queue
+                .depth_changed(i64::try_from(count).unwrap_or(0));
+            shared.queue.wake([((), due)]);
         }
     }
 
-    /// Snapshot of the dispatcher; `None` when mails are disabled or it has stopped.
-    pub async fn snapshot(&self) -> Option<MailSnapshot> {
-        self.0.as_ref()?.desk.get()?.snapshot().await
+    /// Snapshot of the queue actor; `None` when mails are disabled or it has stopped.
+    pub async fn snapshot(&self) -> Option<QueueSnapshot> {
+        self.0.as_ref()?.queue.snapshot().await
     }
 
     /// Starts no new sends and waits up to `grace` for those in flight.
     pub async fn stop(&self, grace: Duration) {
         let Some(shared) = &self.0 else { return };
-        shared.stopping.send_replace(true);
-        shared.tasks.wait_until_idle(grace).await;
-    }
-}
-
-impl Shared {
-    fn nudge(&self, due: Timestamp) {
-        let Some(desk) = self.desk.get() else { return };
-        if self.nudges.add([((), due)]) {
-            desk.request_scan();
-        }
-    }
-
-    fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
+        shared.queue.stop(grace).await;
     }
 }
 
@@ -234,7 +208,7 @@ pub async fn posted(
     limit: usize,
 ) -> Result<Vec<SentMail>, StoreError> {
     let start = queued_mail::posted_key(environment, None);
-    let end = crate::store::prefix_end(&start);
+    let end = switchyard_store::prefix_end(&start);
     let rows = store
         .scan(Table::Delivery, &start, &end, Direction::Backward, limit)
         .await?;

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
-use crate::transaction::{CaseReason, Kind, Received, State, TakenBack, Transaction};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{CaseReason, Kind, Received, State, TakenBack, Transaction};
 
 /// Report to the customer about their money, beside the mail to the merchant about the same case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

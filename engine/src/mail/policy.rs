@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// Result of an attempt to send a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,13 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use super::news::MoneyNews;
 use crate::access::App;
-use crate::charge::Charge;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, Ids, MailId, TransactionId};
-use crate::language::Language;
-use crate::store::{Batch, Table};
-use crate::transaction::{CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction};
+use switchyard_core::charge::Charge;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, MailId, TransactionId};
+use switchyard_core::language::Language;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
+    CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction,
+};
+use switchyard_store::{Batch, Table};
+use switchyard_system::ids::Ids;
 
 /// Content and recipient of a mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,8 +175,8 @@ pub struct SentMail {
 }
 
 /// Adds a mail about the end of `tx` to the batch, if the app wants it and there is an address.
-/// Returns whether it did. The app's settings apply at this time: a later change affects no queued
-/// mail. With the mail to the merchant about a case of money, the customer gets one about the same
+/// Returns the number of mails. The app's settings apply at this time: a later change affects no
+/// queued mail. With the mail to the merchant about a case of money, the customer gets one about the same
 /// money.
 pub fn enqueue(
     batch: &mut Batch,
@@ -182,7 +185,7 @@ pub fn enqueue(
     to: MailTo,
     now: Timestamp,
     ids: &Ids,
-) -> bool {
+) -> usize {
     let case = match to {
         MailTo::MerchantAboutCase(reason) => Some(reason),
         MailTo::Merchant | MailTo::Customer => None,
@@ -199,7 +202,7 @@ pub fn enqueue(
     for letter in &letters {
         batch.put(Table::Outbox, key(now, letter.id), json(letter));
     }
-    !letters.is_empty()
+    letters.len()
 }
 
 /// The text without the characters that change the direction of the text behind them, which would

@@ -10,10 +10,11 @@ use lettre::message::{Mailbox, MultiPart};
 
 use super::news::MoneyNews;
 use super::queued_mail::{Difference, Money, QueuedMail, Recipient};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::language::Language;
-use crate::transaction::{CaseReason, Kind, Status, TakenBack};
+use super::words::message;
+use switchyard_core::environment::Environment;
+use switchyard_core::language::Language;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{CaseReason, Kind, Status, TakenBack};
 
 /// Error while rendering a mail.
 #[derive(Debug, thiserror::Error)]
@@ -247,7 +248,7 @@ impl QueuedMail {
                     TakenBack::Nothing if self.is_disputed => "reported",
                     TakenBack::Nothing => "received",
                 };
-                let moved = self.language.say(&format!("money-{word}-{kind}"), &values);
+                let moved = message(self.language, &format!("money-{word}-{kind}"), &values);
                 let has_failed = matches!(self.status, Status::Failed | Status::Cancelled);
                 match has_failed && word == "received" {
                     true => format!("{moved} {}", self.say(&format!("money-return-{kind}"))),
@@ -275,7 +276,7 @@ impl QueuedMail {
                 self.difference.map_or("unreadable", Difference::word),
             ),
         ];
-        self.language.say(name, &values)
+        message(self.language, name, &values)
     }
 
     /// Facts, each with its label.
@@ -384,7 +385,7 @@ impl QueuedMail {
         };
         (
             self.say(note),
-            self.language.say("footer-service", &[("service", service)]),
+            message(self.language, "footer-service", &[("service", service)]),
         )
     }
 }

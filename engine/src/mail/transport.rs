@@ -8,15 +8,15 @@ use lettre::transport::smtp;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 
 use super::policy::SendResult;
-use crate::ids::MailId;
-use crate::secret::Secret;
+use switchyard_core::ids::MailId;
+use switchyard_core::secret::Secret;
 
 pub enum Transport {
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
     /// Development mode: one `.eml` file a mail.
     Files(PathBuf),
     #[cfg(feature = "simulation")]
-    Simulated(crate::simulation::Line),
+    Simulated(switchyard_system::simulation::Line),
     /// Panics on the first sends, as often as the counter says, and then accepts all mails.
     #[cfg(test)]
     Panicking(std::sync::atomic::AtomicUsize),
@@ -121,15 +121,15 @@ pub async fn test_connection(url: &Secret<String>) -> Result<(), String> {
 /// Mail as a simulated request with its recipients and id. MIME boundaries and the date are left
 /// out: they are not deterministic.
 #[cfg(feature = "simulation")]
-fn letter(id: MailId, mail: &Message) -> crate::simulation::Request {
+fn letter(id: MailId, mail: &Message) -> switchyard_system::simulation::Request {
     let to: Vec<String> = mail
         .envelope()
         .to()
         .iter()
         .map(ToString::to_string)
         .collect();
-    crate::simulation::Request {
-        to: crate::simulation::To::MailServer,
+    switchyard_system::simulation::Request {
+        to: switchyard_system::simulation::To::MailServer,
         method: "MAIL".to_owned(),
         url: format!("mailto:{}", to.join(",")),
         headers: vec![("id".to_owned(), id.to_string())],

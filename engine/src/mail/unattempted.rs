@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::clock::Timestamp;
-use crate::ids::AppId;
-use crate::limits::MAILS_WITHOUT_ATTEMPT_AN_HOUR;
+use switchyard_core::ids::AppId;
+use switchyard_core::limits::MAILS_WITHOUT_ATTEMPT_AN_HOUR;
+use switchyard_core::time::Timestamp;
 
 #[derive(Default)]
 pub(super) struct UnattemptedMails(Mutex<HashMap<AppId, Hour>>);
@@ -58,7 +58,7 @@ mod tests {
     use ulid::Ulid;
 
     use super::*;
-    use crate::testing::START;
+    use switchyard_core::testing::START;
 
     #[test]
     fn each_app_has_so_many_mails_an_hour_and_then_again() {

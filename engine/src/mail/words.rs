@@ -7,7 +7,7 @@ use fluent_templates::fluent_bundle::FluentValue;
 use fluent_templates::{LanguageIdentifier, Loader, langid};
 
 use self::sentences::SENTENCES;
-use crate::language::Language;
+use switchyard_core::language::Language;
 
 #[expect(
     clippy::disallowed_methods,
@@ -27,23 +27,21 @@ mod sentences {
 /// Values of the placeholders `{ $name }`.
 pub(super) type Values<'a> = [(&'static str, &'a str)];
 
-impl Language {
-    /// Localized message of this name. A test checks that every language has the same names. A
-    /// missing message is replaced by its name, so that the mail is still sent.
-    pub(super) fn say(self, name: &str, values: &Values<'_>) -> String {
-        let values: HashMap<Cow<'static, str>, FluentValue<'_>> = values
-            .iter()
-            .map(|(name, value)| (Cow::Borrowed(*name), FluentValue::from(*value)))
-            .collect();
-        let said = SENTENCES.try_lookup_with_args(&self.identifier(), name, &values);
-        said.unwrap_or_else(|| name.to_owned())
-    }
+/// Localized message of this name. A test checks that every language has the same names. A missing
+/// message is replaced by its name, so that the mail is still sent.
+pub(super) fn message(language: Language, name: &str, values: &Values<'_>) -> String {
+    let values: HashMap<Cow<'static, str>, FluentValue<'_>> = values
+        .iter()
+        .map(|(name, value)| (Cow::Borrowed(*name), FluentValue::from(*value)))
+        .collect();
+    let found = SENTENCES.try_lookup_with_args(&identifier(language), name, &values);
+    found.unwrap_or_else(|| name.to_owned())
+}
 
-    fn identifier(self) -> LanguageIdentifier {
-        match self {
-            Self::En => langid!("en"),
-            Self::Fr => langid!("fr"),
-        }
+fn identifier(language: Language) -> LanguageIdentifier {
+    match language {
+        Language::En => langid!("en"),
+        Language::Fr => langid!("fr"),
     }
 }
 

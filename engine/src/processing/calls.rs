@@ -10,12 +10,12 @@ use futures_util::FutureExt;
 use super::commit::Step;
 use super::input;
 use super::submissions::SubmissionGuard;
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::gateway::{Call, CallEnd, Journal, Operation, Version};
-use crate::ids::AttemptId;
-use crate::secret::Secret;
-use crate::transaction::{Action, Attempt, Command, Kind, Outcome, Transaction};
+use switchyard_core::ids::AttemptId;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{Action, Attempt, Command, Kind, Outcome, Transaction};
+use switchyard_gateway_host::{Call, CallEnd, Journal, Operation, Version};
 
 /// Retry interval for an outcome that could not be stored.
 const STORE_RETRY: Duration = Duration::from_secs(1);

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use crate::callback;
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::environment::Environment;
-use crate::ids::{AppId, EventId};
 use crate::mail;
-use crate::records;
-use crate::store::{Batch, CommitError};
-use crate::transaction::{
+use crate::webhook;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, EventId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     Action, Attempt, CaseReason, Event, EventName, Recorded, Transaction, actions, evolve,
 };
-use crate::webhook;
+use switchyard_records as records;
+use switchyard_store::{Batch, CommitError};
 
 /// Event for merchants, published after its commit is durable.
 #[derive(Clone, Debug)]
@@ -120,9 +120,7 @@ pub(crate) async fn commit(
             .increment(1);
     }
     engine.webhooks().nudge(&told.webhooks);
-    if told.by_mail {
-        engine.mails().nudge(step.now);
-    }
+    engine.mails().nudge(told.mails, step.now);
     engine.watchers().committed(after);
     callback::appeared(engine, step.before.as_deref(), after);
     for announcement in told.announcements {
@@ -135,7 +133,7 @@ pub(crate) async fn commit(
 struct Told {
     announcements: Vec<Announcement>,
     webhooks: Vec<webhook::Queued>,
-    by_mail: bool,
+    mails: usize,
 }
 
 /// Adds the webhooks and mails of `step` to the batch.
@@ -144,7 +142,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
     let mut told = Told {
         announcements: Vec::new(),
         webhooks: Vec::new(),
-        by_mail: false,
+        mails: 0,
     };
     for action in &step.actions {
         match action {
@@ -165,7 +163,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
             Action::Mail(to) => {
                 let app = engine.access().app(after.app);
                 if let Some(app) = app.filter(|_| engine.mails().admits(after, *to, now)) {
-                    told.by_mail |= mail::enqueue(batch, &app, after, *to, now, ids);
+                    told.mails += mail::enqueue(batch, &app, after, *to, now, ids);
                 }
             }
             Action::Submit { .. }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::gateway::manifest::CallbackPer;
-use crate::gateway::{Direction, Gateways, Operation};
-use crate::money::Amount;
-use crate::secret::Secret;
-use crate::transaction::{Attempt, Kind, Transaction};
+use switchyard_core::money::Amount;
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::{Attempt, Kind, Transaction};
+use switchyard_gateway_host::manifest::CallbackPer;
+use switchyard_gateway_host::{Gateways, Operation, direction};
 
 /// The `input` of an operation. `code`: what the payer typed, for the operation that passes it on.
 pub(super) fn build(
@@ -49,7 +49,7 @@ pub(super) fn build(
         Kind::Payout => input["recipient"] = fields,
     }
     if operation == Operation::Query {
-        input["direction"] = json!(Direction::from(tx.kind()));
+        input["direction"] = json!(direction(tx.kind()));
     }
     if let Some(code) = code {
         input["input"] = json!({ "code": code.expose() });

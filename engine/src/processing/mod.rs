@@ -8,12 +8,13 @@ mod commit;
 mod containment_tests;
 #[cfg(test)]
 mod faults;
+mod housekeeping;
 mod input;
 mod registry;
-mod scheduler;
 mod submissions;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod transaction;
 mod watchers;
 
@@ -22,10 +23,10 @@ pub use commit::Announcement;
 pub(crate) use commit::{NotCommitted, Step, commit};
 #[cfg(test)]
 pub(crate) use faults::Faults;
+pub(crate) use housekeeping::start_housekeeping;
 pub(crate) use registry::Registry;
-pub use scheduler::SchedulerSnapshot;
-pub(crate) use scheduler::{Scheduler, start as start_scheduler};
 pub(crate) use submissions::Submissions;
+pub(crate) use timers::{TimerQueue, start_timers};
 pub use transaction::TransactionSnapshot;
 pub use watchers::Live;
 pub(crate) use watchers::Watchers;

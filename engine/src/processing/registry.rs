@@ -7,10 +7,10 @@ use actix::prelude::*;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::transaction::{Execute, Rest, TransactionActor};
-use crate::clock::Timestamp;
 use crate::engine::{Engine, EngineError};
-use crate::ids::TransactionId;
-use crate::transaction::{Command, Transaction};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{Command, Transaction};
 
 /// Parts of the map with a lock each, so that transactions seldom wait for one another.
 const SHARDS: usize = 64;

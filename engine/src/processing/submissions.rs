@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use crate::ids::AttemptId;
+use switchyard_core::ids::AttemptId;
 
 /// Attempts with a submission in flight. The value notifies those that wait for its end, if any.
 type Waiting = HashMap<AttemptId, Option<Arc<Notify>>>;

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::clock::Clock;
 use crate::engine::{EngineError, NewPayment, NewPayout};
-use crate::gateway::{Gateways, exchanges};
 use crate::hold::Reasons;
-use crate::records::{self, ListQuery};
-use crate::store::{Batch, Direction, Store, Table};
 use crate::testing::{Bench, Wanted, amount, customer};
-use crate::transaction::tests::fixtures::{World, confirm};
-use crate::transaction::{Customer, Kind, Refusal, State, Status, Transaction};
+use switchyard_core::testing::fixtures::{World, confirm};
+use switchyard_core::transaction::{Customer, Kind, Refusal, State, Status, Transaction};
+use switchyard_gateway_host::{Gateways, exchanges};
+use switchyard_records::{self as records, ListQuery};
+use switchyard_store::{Batch, Direction, Store, Table};
+use switchyard_system::clock::Clock;
 
 fn payment() -> NewPayment {
     NewPayment {
@@ -23,7 +23,7 @@ fn payment() -> NewPayment {
         methods: Vec::new(),
         restriction: None,
         expires_in: None,
-        context: crate::transaction::ClientContext::default(),
+        context: switchyard_core::transaction::ClientContext::default(),
     }
 }
 
@@ -33,7 +33,7 @@ async fn bench() -> Bench {
 
 async fn until(
     bench: &Bench,
-    id: crate::ids::TransactionId,
+    id: switchyard_core::ids::TransactionId,
     wanted: impl Fn(&Transaction) -> bool,
 ) -> Transaction {
     for _ in 0..500 {
@@ -93,7 +93,7 @@ async fn a_payout_that_no_gateway_can_take_waits_for_one_and_then_fails() {
         recipient: BTreeMap::new(),
         customer: customer(),
         metadata: BTreeMap::new(),
-        context: crate::transaction::ClientContext::default(),
+        context: switchyard_core::transaction::ClientContext::default(),
     };
     let tx = bench
         .engine
@@ -117,7 +117,9 @@ async fn starts_on(left: &World, was_sent: bool) -> Bench {
 /// The same, on a store that may have been restored.
 async fn starts_held_on(left: &World, was_sent: bool, hold: Reasons) -> Bench {
     let store = Store::memory();
-    crate::format::ensure_format(&store).await.unwrap();
+    switchyard_records::format::ensure_format(&store)
+        .await
+        .unwrap();
     let mut batch = Batch::new();
     let step = records::Step {
         before: None,
@@ -340,12 +342,12 @@ async fn a_list_is_newest_first_filtered_and_counted() {
     assert_eq!((cancelled.total, cancelled.items[0].id), (1, ids[1]));
     (query.status, query.from) = (
         None,
-        Some(crate::testing::START.plus(Duration::from_secs(3))),
+        Some(switchyard_core::testing::START.plus(Duration::from_secs(3))),
     );
     assert_eq!(bench.engine.list(&query).await.unwrap().total, 2);
     (query.from, query.to) = (
         None,
-        Some(crate::testing::START.plus(Duration::from_secs(1))),
+        Some(switchyard_core::testing::START.plus(Duration::from_secs(1))),
     );
     assert_eq!(bench.engine.list(&query).await.unwrap().total, 2);
 }
@@ -405,7 +407,7 @@ fn by(email: &str) -> NewPayment {
     payment
 }
 
-async fn customers(bench: &Bench) -> Vec<crate::ids::CustomerId> {
+async fn customers(bench: &Bench) -> Vec<switchyard_core::ids::CustomerId> {
     let store = bench.engine.store();
     let all = store.scan(Table::Customer, &[0], &[255; 40], Direction::Forward, 100);
     let rows = all.await.unwrap();

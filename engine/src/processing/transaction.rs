@@ -9,19 +9,19 @@ use futures_util::FutureExt as _;
 use super::calls;
 use super::commit::{NotCommitted, Step, commit};
 use crate::engine::{Engine, EngineError, Plan};
-use crate::gateway::{self, Recovered};
-use crate::ids::{AttemptId, CaseId, TransactionId};
-use crate::limits::TRANSACTION_MAILBOX;
-use crate::records;
 use crate::runtime::Snapshot;
-#[cfg(feature = "simulation")]
-use crate::simulation::decide;
-use crate::store::{Batch, CommitError};
+use switchyard_core::ids::{AttemptId, CaseId, TransactionId};
+use switchyard_core::limits::TRANSACTION_MAILBOX;
 #[cfg(not(feature = "simulation"))]
-use crate::transaction::decide;
-use crate::transaction::{
+use switchyard_core::transaction::decide;
+use switchyard_core::transaction::{
     Attempt, Command, Context as Decision, Due, Route, Transaction, due, may_recover, recovery,
 };
+use switchyard_gateway_host::{self as gateway, Recovered};
+use switchyard_records as records;
+use switchyard_store::{Batch, CommitError};
+#[cfg(feature = "simulation")]
+use switchyard_system::simulation::decide;
 
 /// How often a step is decided anew because somebody else changed the transaction meanwhile.
 const DECISIONS: usize = 8;

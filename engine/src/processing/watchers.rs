@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::ids::TransactionId;
-use crate::transaction::Transaction;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::Transaction;
 
 /// What a watcher sees. It changes with each commit and with each answer of the provider, news or not.
 #[derive(Clone, Debug, Default)]

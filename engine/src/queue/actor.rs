@@ -1,248 +1,232 @@
-//! Actor of a durable queue: it handles one message at a time and schedules the next scan.
+//! Actor of a handler's queues: it handles one message at a time and schedules the next scan.
 //!
 //! Promises: the mailbox is bounded; a scan request is dropped when it is full, a result waits for
-//! space; a panic is contained, counted and logged, and the next message finds the same state.
+//! space; a panic is contained, counted and logged, and the next scan repeats the work.
 
-use std::future::Future;
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use actix::prelude::*;
 use futures_util::FutureExt;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use super::count_panic;
 use super::deadline::scan_at;
-use crate::clock::{Clock, Timestamp};
-use crate::runtime::Snapshot;
+use super::dispatcher::{Dispatcher, Message};
+use super::handler::QueueHandler;
+use super::nudges::Nudges;
+use super::sweep::sweep_on;
+use crate::runtime::{InFlightGuard, InFlightTasks, Snapshot};
+use switchyard_core::time::Timestamp;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
 
-/// Dispatch logic of a queue. The queue itself is in the store.
-pub(crate) trait QueueWork: Unpin + Sized + 'static {
-    type Message: Send + 'static;
-    type Snapshot: Default + Send + 'static;
-    /// Name in metrics and logs.
-    const NAME: &'static str;
-    /// Capacity of the mailbox, in messages.
-    const MAILBOX: usize;
-    /// Message that requests a scan.
-    const SCAN: Self::Message;
-
-    /// Handles one message and starts due items. Returns the time of the next scan.
-    fn handle_message(&mut self, message: Self::Message)
-    -> impl Future<Output = Option<Timestamp>>;
-    fn snapshot(&self) -> Self::Snapshot;
-}
-
-/// Handle of a queue actor.
-pub(crate) struct QueueHandle<W: QueueWork>(Addr<QueueActor<W>>);
-
-impl<W: QueueWork> Clone for QueueHandle<W> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<W: QueueWork> QueueHandle<W> {
-    /// Requests a scan. With a full mailbox it is dropped: each message in it scans, too.
-    pub(crate) fn request_scan(&self) {
-        let _ = self.0.try_send(Envelope(W::SCAN));
-    }
-
-    /// Sends a message. Waits for space in the mailbox and until the message was handled.
-    pub(crate) async fn send(&self, message: W::Message) {
-        let _ = self.0.send(Envelope(message)).await; // a stopped actor handles no message
-    }
-
-    /// State of the queue. `None`: the actor has stopped.
-    pub(crate) async fn snapshot(&self) -> Option<W::Snapshot> {
-        self.0.send(Snapshot::default()).await.ok()
-    }
+/// Handle of a queue actor. It takes wake-ups also before the actor is started.
+pub(crate) struct Queue<H: QueueHandler> {
+    nudges: Nudges<H::Queue>,
+    /// Number of rows, as far as is known.
+    depth: AtomicI64,
+    tasks: InFlightTasks,
+    stopping: watch::Sender<bool>,
+    address: OnceLock<Addr<QueueActor<H>>>,
 }
 
 /// Dependencies of a queue actor.
-pub(crate) struct QueueContext<'a> {
-    pub arbiter: &'a ArbiterHandle,
+#[derive(Clone)]
+pub(crate) struct QueueContext {
+    pub store: Store,
     pub clock: Clock,
-    pub stopping: watch::Receiver<bool>,
+    /// Runtime that executes the rows.
+    pub runtime: Handle,
 }
 
-/// Starts a queue actor and its timer. Call it on the tokio runtime that is to run the timer.
-pub(crate) fn start_queue<W: QueueWork>(
-    setting: QueueContext<'_>,
-    make: impl FnOnce(QueueHandle<W>) -> W + Send + 'static,
-) -> QueueHandle<W> {
-    let (next_scan, deadlines) = watch::channel(None);
-    let address = QueueActor::start_in_arbiter(setting.arbiter, move |context| {
-        context.set_mailbox_capacity(W::MAILBOX);
-        QueueActor {
-            work: Some(make(QueueHandle(context.address()))),
-            next_scan,
+/// State of a queue actor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueSnapshot {
+    /// Queues that have, or had, due rows.
+    pub queues: usize,
+    /// Rows in flight: all, and those in the slow lane.
+    pub in_flight: usize,
+    pub in_flight_slow: usize,
+    /// Queues that wait for their turn.
+    pub waiting: usize,
+    /// Executions started since the start of the process.
+    pub started: u64,
+    /// Number of rows, if it is measured.
+    pub depth: i64,
+    /// Earliest low-water mark, at which the next scan starts.
+    pub reads_from: Timestamp,
+}
+
+impl<H: QueueHandler> Default for Queue<H> {
+    fn default() -> Self {
+        Self {
+            nudges: Nudges::default(),
+            depth: AtomicI64::new(0),
+            tasks: InFlightTasks::default(),
+            stopping: watch::channel(false).0,
+            address: OnceLock::new(),
         }
-    });
-    let handle = QueueHandle(address);
-    let scanned = handle.clone();
-    tokio::spawn(scan_at(
-        setting.clock,
-        deadlines,
-        setting.stopping,
-        move || {
-            scanned.request_scan();
-        },
-    ));
-    handle
+    }
 }
 
-struct Envelope<N>(N);
+impl<H: QueueHandler> Queue<H> {
+    /// Starts the actor on `arbiter`, and scans at once.
+    pub(crate) fn start(&self, arbiter: &ArbiterHandle, context: QueueContext, handler: H) {
+        let (next_scan, deadlines) = watch::channel(None);
+        let for_actor = context.clone();
+        let address = QueueActor::start_in_arbiter(arbiter, move |actix| {
+            actix.set_mailbox_capacity(H::MAILBOX);
+            let dispatcher = Dispatcher::new(handler, for_actor, actix.address());
+            QueueActor {
+                dispatcher: Some(Box::new(dispatcher)),
+                next_scan,
+            }
+        });
+        let _ = self.address.set(address.clone());
+        self.request_scan();
+        let (clock, runtime) = (context.clock.clone(), context.runtime.clone());
+        let scanned = address.clone();
+        runtime.spawn(scan_at(
+            clock,
+            deadlines,
+            self.stopping.subscribe(),
+            move || {
+                let _ = scanned.try_send(Envelope(Message::Scan));
+            },
+        ));
+        if H::POLLING.is_none() {
+            runtime.spawn(sweep_on(context, address, self.stopping.subscribe()));
+        }
+    }
 
-impl<N: 'static> Message for Envelope<N> {
+    /// Starts no further executions, and waits up to `grace` for those in flight.
+    pub(crate) async fn stop(&self, grace: Duration) {
+        self.stop_now();
+        self.tasks.wait_until_idle(grace).await;
+    }
+
+    /// Starts no further executions.
+    pub(crate) fn stop_now(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Wakes the actor for rows that are in the queue, each with its due time. Call it after the
+    /// commit.
+    pub(crate) fn wake(&self, rows: impl IntoIterator<Item = (H::Queue, Timestamp)>) {
+        if self.nudges.add(rows) {
+            self.request_scan();
+        }
+    }
+
+    /// State of the actor. `None`: it has stopped.
+    pub(crate) async fn snapshot(&self) -> Option<QueueSnapshot> {
+        self.address.get()?.send(Snapshot::default()).await.ok()
+    }
+
+    /// Changes the known number of rows.
+    pub(crate) fn depth_changed(&self, by: i64) {
+        let depth = self.depth.fetch_add(by, Ordering::Relaxed) + by;
+        show_depth::<H>(depth);
+    }
+
+    pub(super) fn set_depth(&self, depth: i64) {
+        self.depth.store(depth, Ordering::Relaxed);
+        show_depth::<H>(depth);
+    }
+
+    pub(super) fn depth(&self) -> i64 {
+        self.depth.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn drain_wake_ups(&self) -> BTreeMap<H::Queue, Timestamp> {
+        self.nudges.drain()
+    }
+
+    pub(super) fn begin_task(&self) -> InFlightGuard {
+        self.tasks.begin()
+    }
+
+    /// Requests a scan. With a full mailbox it is dropped: each message in it scans, too.
+    fn request_scan(&self) {
+        if let Some(address) = self.address.get() {
+            let _ = address.try_send(Envelope(Message::Scan));
+        }
+    }
+}
+
+fn show_depth<H: QueueHandler>(depth: i64) {
+    let Some(kind) = H::MEASURED else { return };
+    // Row counts are far below 2^53, the limit of exact integers in a float.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a gauge is a float, and a queue is not that long"
+    )]
+    metrics::gauge!("switchyard_outbox_depth", "kind" => kind).set(depth.max(0) as f64);
+}
+
+pub(super) struct Envelope<M>(pub M);
+
+impl<M: 'static> actix::Message for Envelope<M> {
     type Result = ();
 }
 
-pub(crate) struct QueueActor<W: QueueWork> {
+pub(crate) struct QueueActor<H: QueueHandler> {
     /// `None` while a message is handled; further messages wait.
-    work: Option<W>,
+    dispatcher: Option<Box<Dispatcher<H>>>,
     /// Time of the next scan.
     next_scan: watch::Sender<Option<Timestamp>>,
 }
 
-impl<W: QueueWork> Actor for QueueActor<W> {
+impl<H: QueueHandler> Actor for QueueActor<H> {
     type Context = Context<Self>;
 }
 
-impl<W: QueueWork> Handler<Envelope<W::Message>> for QueueActor<W> {
+impl<H: QueueHandler> Handler<Envelope<Message<H>>> for QueueActor<H> {
     type Result = ();
 
-    fn handle(&mut self, Envelope(message): Envelope<W::Message>, context: &mut Context<Self>) {
-        let Some(mut work) = self.work.take() else {
+    fn handle(&mut self, Envelope(message): Envelope<Message<H>>, context: &mut Context<Self>) {
+        let Some(mut dispatcher) = self.dispatcher.take() else {
             return; // unreachable: messages wait while one is handled
         };
         let handled = async move {
-            let handled = AssertUnwindSafe(work.handle_message(message))
+            let handled = AssertUnwindSafe(dispatcher.handle(message))
                 .catch_unwind()
                 .await;
-            (work, handled)
+            (dispatcher, handled)
         };
-        context.wait(handled.into_actor(self).map(|(work, handled), desk, _| {
-            desk.work = Some(work);
-            match handled {
-                Ok(next_scan) => {
-                    desk.next_scan.send_replace(next_scan);
-                }
-                Err(_) => {
-                    metrics::counter!("switchyard_actor_panics_total", "actor" => W::NAME)
-                        .increment(1);
-                    tracing::error!(
-                        actor = W::NAME,
-                        "queue actor panicked, the next scan repeats its work"
-                    );
-                }
-            }
-        }));
-    }
-}
-
-impl<W: QueueWork> Handler<Snapshot<W::Snapshot>> for QueueActor<W> {
-    type Result = MessageResult<Snapshot<W::Snapshot>>;
-
-    fn handle(&mut self, _: Snapshot<W::Snapshot>, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.work.as_ref().map(W::snapshot).unwrap_or_default())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use tokio::sync::Semaphore;
-
-    use super::*;
-    use crate::runtime::ActorThreads;
-    use crate::testing::START;
-
-    /// Counts messages. One kind makes it panic, another makes it wait for the test.
-    struct Counting {
-        handled: usize,
-        gate: Arc<Semaphore>,
-    }
-
-    enum TestMessage {
-        Look,
-        Panic,
-        Wait,
-    }
-
-    impl QueueWork for Counting {
-        type Message = TestMessage;
-        type Snapshot = usize;
-        const NAME: &'static str = "test";
-        const MAILBOX: usize = 4;
-        const SCAN: TestMessage = TestMessage::Look;
-
-        async fn handle_message(&mut self, message: TestMessage) -> Option<Timestamp> {
-            match message {
-                TestMessage::Look => {}
-                TestMessage::Panic => panic!("a test says so"),
-                TestMessage::Wait => self.gate.acquire().await.unwrap().forget(),
-            }
-            self.handled += 1;
-            None
-        }
-
-        fn snapshot(&self) -> usize {
-            self.handled
-        }
-    }
-
-    fn desk(
-        threads: &ActorThreads,
-        gate: &Arc<Semaphore>,
-    ) -> (QueueHandle<Counting>, watch::Sender<bool>) {
-        let (stop, stopping) = watch::channel(false);
-        let setting = QueueContext {
-            arbiter: threads.arbiter(),
-            clock: Clock::manual(START),
-            stopping,
-        };
-        let gate = gate.clone();
-        (
-            start_queue(setting, |_| Counting { handled: 0, gate }),
-            stop,
-        )
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn a_panic_is_contained_and_the_work_goes_on_where_it_was() {
-        let threads = ActorThreads::start().unwrap();
-        let (handle, _stop) = desk(&threads, &Arc::new(Semaphore::new(0)));
-        handle.send(TestMessage::Look).await;
-        handle.send(TestMessage::Panic).await;
-        handle.send(TestMessage::Look).await;
-        assert_eq!(handle.snapshot().await, Some(2));
-        threads.stop();
-    }
-
-    #[tokio::test(flavor = "multi_thread")]
-    async fn looks_beyond_the_mailbox_are_dropped_and_news_wait_for_room() {
-        let threads = ActorThreads::start().unwrap();
-        let gate = Arc::new(Semaphore::new(0));
-        let (handle, _stop) = desk(&threads, &gate);
-        for _ in 0..1_000 {
-            let _ = handle.0.try_send(Envelope(TestMessage::Wait));
-        }
-        for _ in 0..1_000 {
-            handle.request_scan();
-        }
-        let bearer = handle.clone();
-        let told = tokio::spawn(async move { bearer.send(TestMessage::Look).await });
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        assert!(!told.is_finished(), "there was room where there is none");
-        gate.add_permits(2_000);
-        told.await.unwrap();
-        let handled = handle.snapshot().await.unwrap();
-        // The mailbox, the messages handled in between, and the one that waited.
-        assert!(
-            (2..=100).contains(&handled),
-            "{handled} of 2001 were handled"
+        context.wait(
+            handled
+                .into_actor(self)
+                .map(|(mut dispatcher, handled), actor, _| {
+                    let next_scan = handled.unwrap_or_else(|_| {
+                        count_panic(H::NAME);
+                        tracing::error!(
+                            actor = H::NAME,
+                            "queue actor panicked, the next scan repeats its work"
+                        );
+                        Some(dispatcher.recover())
+                    });
+                    actor.next_scan.send_replace(next_scan);
+                    actor.dispatcher = Some(dispatcher);
+                }),
         );
-        threads.stop();
+    }
+}
+
+impl<H: QueueHandler> Handler<Snapshot<QueueSnapshot>> for QueueActor<H> {
+    type Result = MessageResult<Snapshot<QueueSnapshot>>;
+
+    fn handle(&mut self, _: Snapshot<QueueSnapshot>, _: &mut Context<Self>) -> Self::Result {
+        let dispatcher = self.dispatcher.as_ref();
+        MessageResult(dispatcher.map(|it| it.snapshot()).unwrap_or_default())
     }
 }

@@ -2,7 +2,8 @@
 
 use tokio::sync::watch;
 
-use crate::clock::{Clock, Timestamp};
+use switchyard_core::time::Timestamp;
+use switchyard_system::clock::Clock;
 
 /// Calls `scan` at each deadline that `deadlines` shows. After a call it waits until another one is
 /// set, also when that is the same. Ends when the actor is gone or `stopping` becomes true.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// Queues with new rows that the actor has not seen, each with the earliest due time. The size is
 /// limited by the number of queues.
-pub(crate) struct Nudges<K>(Mutex<BTreeMap<K, Timestamp>>);
+pub(super) struct Nudges<K>(Mutex<BTreeMap<K, Timestamp>>);
 
 impl<K> Default for Nudges<K> {
     fn default() -> Self {
@@ -18,7 +18,7 @@ impl<K> Default for Nudges<K> {
 
 impl<K: Ord> Nudges<K> {
     /// Records new rows. `true`: the actor must be woken; otherwise a wake-up is in its mailbox.
-    pub(crate) fn add(&self, rows: impl IntoIterator<Item = (K, Timestamp)>) -> bool {
+    pub fn add(&self, rows: impl IntoIterator<Item = (K, Timestamp)>) -> bool {
         let mut waiting = self.waiting();
         let was_empty = waiting.is_empty();
         for (queue, due) in rows {
@@ -29,7 +29,7 @@ impl<K: Ord> Nudges<K> {
     }
 
     /// Removes and returns all.
-    pub(crate) fn drain(&self) -> BTreeMap<K, Timestamp> {
+    pub fn drain(&self) -> BTreeMap<K, Timestamp> {
         std::mem::take(&mut *self.waiting())
     }
 

@@ -1,24 +1,24 @@
 //! Walks over the rows of all queues in a key range.
 
-use crate::store::{Direction, Store, StoreError, Table};
+use super::handler::KeyRange;
+use switchyard_store::{Direction, Store, StoreError, Table};
 
-/// Calls `visit` with the key and the value of each row of a key range. The first error of `visit`
-/// ends the walk.
+/// Calls `visit` with the key and the value of each row of a key range.
 ///
 /// # Errors
-/// When the store cannot be read, or `visit` fails.
-pub(crate) async fn each_row<E: From<StoreError>>(
+/// When the store cannot be read.
+pub(super) async fn each_row(
     store: &Store,
     table: Table,
-    (mut from, end): (Vec<u8>, Vec<u8>),
-    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
-) -> Result<(), E> {
+    (mut from, end): KeyRange,
+    mut visit: impl FnMut(&[u8], &[u8]),
+) -> Result<(), StoreError> {
     loop {
         let rows = store
             .scan(table, &from, &end, Direction::Forward, PAGE)
             .await?;
         for (key, value) in &rows {
-            visit(key, value)?;
+            visit(key, value);
         }
         match rows.last() {
             Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
@@ -29,17 +29,16 @@ pub(crate) async fn each_row<E: From<StoreError>>(
 }
 
 /// Calls `visit` with the first key of each queue in a key range: one read for each queue, whatever
-/// its length. `visit` returns the key at which the next queue may begin. Its first error ends the
-/// walk.
+/// its length. `visit` returns the key at which the next queue may begin.
 ///
 /// # Errors
-/// When the store cannot be read, or `visit` fails.
-pub(crate) async fn each_queue<E: From<StoreError>>(
+/// When the store cannot be read.
+pub(super) async fn each_queue(
     store: &Store,
     table: Table,
-    (mut from, end): (Vec<u8>, Vec<u8>),
-    mut visit: impl FnMut(&[u8]) -> Result<Vec<u8>, E>,
-) -> Result<(), E> {
+    (mut from, end): KeyRange,
+    mut visit: impl FnMut(&[u8]) -> Vec<u8>,
+) -> Result<(), StoreError> {
     loop {
         let rows = store
             .scan(table, &from, &end, Direction::Forward, 1)
@@ -47,7 +46,7 @@ pub(crate) async fn each_queue<E: From<StoreError>>(
         let Some((key, _)) = rows.first() else {
             return Ok(());
         };
-        from = visit(key)?;
+        from = visit(key);
     }
 }
 

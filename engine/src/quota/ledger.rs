@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::limits::QUOTA_SUBJECTS;
+use switchyard_core::limits::QUOTA_SUBJECTS;
 
 pub(super) const KEY_BYTES: usize = 16;
 
@@ -13,7 +13,8 @@ pub(super) type Key = [u8; KEY_BYTES];
 #[derive(Default)]
 pub(super) struct Ledger {
     subjects: HashMap<Key, Counted>,
-    /// How often subjects were forgotten to bound the memory. What was read before may be older than what was forgotten.
+    /// Number of evictions of subjects, which bound the memory. Counts that were read before an
+    /// eviction may be outdated.
     forgotten: u64,
 }
 
@@ -34,7 +35,8 @@ impl Ledger {
         self.forgotten
     }
 
-    /// Takes in what the store has of a subject, read when `as_of` was [`Ledger::forgotten`]. What is known already is newer.
+    /// Takes in what the store has of a subject, read when `as_of` was [`Ledger::forgotten`]. What
+    /// is known already is newer.
     pub fn load(&mut self, key: Key, parts: Vec<(u64, u64)>, as_of: u64) {
         if as_of != self.forgotten || self.has(&key) {
             return;
@@ -53,7 +55,7 @@ impl Ledger {
         let Some(counted) = self.subjects.get_mut(key) else {
             return Vec::new();
         };
-        // A clock that was set back: what lies further ahead than a span will not be reached in time.
+        // The clock was set back: parts further ahead than a span will not be reached in time.
         let counts = part.saturating_sub(parts)..=part.saturating_add(parts);
         counted.parts.retain(|(part, _)| counts.contains(part));
         counted.parts.clone()

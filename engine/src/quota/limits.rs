@@ -6,18 +6,19 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::Limit;
-use crate::client_network;
-use crate::environment::Environment;
-use crate::ids::{AppId, TransactionId};
-use crate::limits::SITE_SHARE;
-use crate::money::{Amount, Currency};
+use switchyard_core::client_network;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::limits::SITE_SHARE;
+use switchyard_core::money::{Amount, Currency};
 
 /// Limits of the installation. 0 means: no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSettings {
     /// Confirmations in 15 minutes that name one phone number, over all apps of an environment.
     pub prompts_per_number: u32,
-    /// Confirmations in 15 minutes from one client address. Mobile networks share addresses between many people.
+    /// Confirmations in 15 minutes from one client address. Mobile networks share addresses between
+    /// many people.
     pub prompts_per_address: u32,
     /// Confirmations in 15 minutes of one payment.
     pub prompts_per_payment: u32,
@@ -29,7 +30,8 @@ pub struct LimitSettings {
     pub in_sandbox: bool,
 }
 
-/// Velocity limits of one app's payouts, in 24 hours. `None` is the installation's; 0 means: no limit.
+/// Velocity limits of one app's payouts, in 24 hours. `None` is the installation's; 0 means: no
+/// limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PayoutLimits {
@@ -37,7 +39,8 @@ pub struct PayoutLimits {
     pub per_recipient: Option<u32>,
     /// Payouts in total.
     pub per_day: Option<u32>,
-    /// Amount in total by currency code, in major units: `"25000"`, `"0.50"`. A currency that is not named has the installation's.
+    /// Amount in total by currency code, in major units: `"25000"`, `"0.50"`. A currency that is
+    /// not named has the installation's.
     pub amount_per_day: BTreeMap<String, String>,
 }
 
@@ -62,7 +65,7 @@ impl Default for LimitSettings {
 }
 
 impl PayoutLimits {
-    /// What is wrong with these limits, to be read after their name.
+    /// Error in these limits, in words that follow their name.
     pub fn check(&self) -> Result<(), String> {
         for (code, amount) in &self.amount_per_day {
             let currency = Currency::from_code(code);
@@ -82,7 +85,7 @@ impl PayoutLimits {
     /// The amount of a currency that may be paid out in a day, in minor units.
     fn amount_in(&self, currency: Currency) -> Option<u64> {
         let text = self.amount_per_day.get(currency.code())?;
-        // Checked when it was set: what cannot be read is 0, no limit.
+        // Checked when it was set: an unreadable value is 0, no limit.
         let amount = Amount::parse_major(text, currency).ok();
         Some(amount.map_or(0, |amount| amount.minor().unsigned_abs()))
     }
@@ -105,7 +108,7 @@ impl LimitSettings {
         self.in_sandbox || environment == Environment::Live
     }
 
-    /// What a confirmation (`codes` false) or a code uses.
+    /// Uses of a confirmation (`codes` false) or a code.
     pub(crate) fn of_prompt(
         &self,
         environment: Environment,
@@ -149,7 +152,8 @@ impl LimitSettings {
         limits
     }
 
-    /// What a payout of an app with limits of its `own` uses. `recipient`: all that says who gets the money.
+    /// Uses of a payout of an app with limits of its `own`. `recipient`: all fields that identify
+    /// the recipient.
     pub(crate) fn of_payout(
         &self,
         own: &PayoutLimits,
@@ -187,7 +191,8 @@ impl LimitSettings {
     }
 }
 
-/// About 100,000 US dollars in each currency of a payout method: what a stolen key can send in a day, until somebody notices.
+/// About 100,000 US dollars in each currency of a payout method: the daily limit of the damage by a
+/// stolen key.
 const DAILY_AMOUNTS: [(&str, &str); 13] = [
     ("CDF", "280000000"),
     ("EUR", "90000"),

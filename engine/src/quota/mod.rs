@@ -1,12 +1,14 @@
 //! Limits on how much happens within a span of time, for prompts to payers and for payouts.
 //!
 //! Promises:
-//! - A use is reserved under one lock before what it allows begins, so concurrent requests cannot exceed a limit together.
-//! - A use is durable before what it allows begins, or in the same commit. After a restart the counts are read back.
-//! - No window of a span's length holds more uses than the limit. Counts are kept in parts of the span, so a use may count for one
-//!   part longer than the span.
-//! - Reading a count costs at most [`Span::parts`] + 1 rows, once; memory and rows are bounded, and rows that no longer count are
-//!   swept.
+//! - A use is reserved under one lock before the limited action begins, so concurrent requests
+//!   cannot exceed a limit together.
+//! - A use is durable before the limited action begins, or in the same commit. After a restart the
+//!   counts are read back.
+//! - No window of a span's length holds more uses than the limit. Counts are kept in parts of the
+//!   span, so a use may count for one part longer than the span.
+//! - Reading a count costs at most [`Span::parts`] + 1 rows, once; memory and rows are bounded, and
+//!   rows that no longer count are swept.
 
 mod ledger;
 mod limits;
@@ -21,9 +23,10 @@ use sha2::{Digest as _, Sha256};
 
 use self::ledger::{KEY_BYTES, Key, Ledger};
 pub use self::limits::{LimitSettings, PayoutLimits};
-use crate::clock::{Clock, Timestamp};
-use crate::limits::QUOTA_SWEEP;
-use crate::store::{Batch, CommitError, Direction, Store, StoreError, Table, counts};
+use switchyard_core::limits::QUOTA_SWEEP;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table, counts};
+use switchyard_system::clock::Clock;
 
 /// A length of time, and in how many parts uses are counted within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +55,7 @@ pub const PAYOUT_SPAN: Span = Span {
 pub struct Limit {
     /// Name for metrics and errors: `prompts_per_number`.
     pub name: &'static str,
-    /// Whose uses are counted together, such as an app and a phone number.
+    /// Identity whose uses are counted together, such as an app and a phone number.
     pub subject: String,
     /// Uses allowed within the span.
     pub most: u64,
@@ -67,11 +70,12 @@ pub struct Exceeded {
     pub limit: &'static str,
     /// Uses allowed within the span.
     pub most: u64,
-    /// When the same request fits, if nothing else is used meanwhile. `None`: never, it is larger than the limit.
+    /// Time until the same request fits, if no other use is reserved before. `None`: never, it is
+    /// larger than the limit.
     pub retry_after: Option<Duration>,
 }
 
-/// Why nothing was reserved.
+/// Reason why no use was reserved.
 #[derive(Debug, thiserror::Error)]
 pub enum QuotaError {
     #[error("limit {} of {} is reached", .0.limit, .0.most)]
@@ -92,7 +96,8 @@ struct Inner {
     ledger: Mutex<Ledger>,
 }
 
-/// Uses that are counted in memory. Unless they are settled they are given back when this is dropped.
+/// Uses that are counted in memory. Unless they are settled they are given back when this is
+/// dropped.
 pub struct Reservation {
     quotas: Quotas,
     span: Span,
@@ -232,8 +237,8 @@ impl Quotas {
 }
 
 impl Reservation {
-    /// Adds the uses to `batch`. They stay counted from now on: the commit may be made although its
-    /// caller has gone.
+    /// Adds the uses to `batch`. They stay counted: the commit may be made although its caller has
+    /// disconnected.
     pub fn hold_in(&mut self, batch: &mut Batch) {
         self.add(batch, 1);
         self.is_settled = true;
@@ -345,7 +350,7 @@ fn key(span: Span, limit: &Limit) -> Key {
     key
 }
 
-/// `quota/`, the span, the part, the subject: rows that no longer count lie together.
+/// `quota/`, the span, the part, the subject: expired rows are adjacent.
 fn row_key(span: Span, part: u64, key: &[u8]) -> Vec<u8> {
     [b"quota/", &[span.tag][..], &part.to_be_bytes(), key].concat()
 }

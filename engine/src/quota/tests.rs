@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 
 use super::*;
-use crate::testing::START;
+use switchyard_core::testing::START;
 
 fn limit(most: u64, uses: u64) -> Limit {
     Limit {

@@ -20,7 +20,7 @@ impl ActorThreads {
     /// Starts the threads. Fails when the operating system gives none.
     pub(crate) fn start() -> std::io::Result<Self> {
         #[cfg(feature = "simulation")]
-        if crate::simulation::is_on() {
+        if switchyard_system::simulation::is_on() {
             return Ok(Self::here());
         }
         let (sender, receiver) = mpsc::channel();

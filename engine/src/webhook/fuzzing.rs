@@ -4,7 +4,7 @@ use super::WebhookSettings;
 use super::policy::{self, Verdict};
 use super::row::{self, Row};
 use crate::access::RetryProfile;
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// Due times after a receiver refused the first attempt at `now` with this `Retry-After`: under the
 /// schedule that ignores the header, and under the one that follows it. `None`: no retry.
@@ -26,6 +26,10 @@ pub fn next_retry(
 
 pub(crate) fn row(key: &[u8], value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let row = Row::read(key, value).ok()?;
-    assert_eq!(row::webhook_of(key), Ok(row.webhook), "whose row it is");
+    assert_eq!(
+        row::read_key(key),
+        Ok((row.webhook, row.due)),
+        "whose row it is, and when it is due"
+    );
     Some((row.key(), row.value()))
 }

@@ -11,12 +11,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::row::{Row, environment_byte, moment};
-use crate::clock::Timestamp;
-use crate::egress::Failure;
-use crate::environment::Environment;
-use crate::ids::{AppId, DeliveryId, EventId, TransactionId, WebhookId};
-use crate::store::{Batch, Direction, Store, StoreError, Table, prefix_end};
-use crate::transaction::EventName;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, DeliveryId, EventId, TransactionId, WebhookId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::EventName;
+use switchyard_store::{Batch, Direction, Store, StoreError, Table, prefix_end};
+use switchyard_system::egress::Failure;
 
 /// One request that was sent or could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Attempt {
 pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// First [`crate::limits::WEBHOOK_RESPONSE_BYTES`] of the body, as text.
+    /// First [`switchyard_core::limits::WEBHOOK_RESPONSE_BYTES`] of the body, as text.
     pub body: String,
     pub is_cut: bool,
 }

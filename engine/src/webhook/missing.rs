@@ -11,13 +11,13 @@ use super::replay::{self, ReplayError};
 use super::row::Row;
 use super::{Queued, Shared, WebhookId};
 use crate::access::Webhook;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::TransactionId;
-use crate::limits;
-use crate::records;
-use crate::store::{Batch, CommitError, Table};
-use crate::transaction::{EventName, Kind, State, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{EventName, Kind, State, Transaction};
+use switchyard_records as records;
+use switchyard_store::{Batch, CommitError, Table};
 
 /// Result of one call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,9 +142,9 @@ async fn enqueue(shared: &Shared, row: Row) -> Result<bool, ReplayError> {
         Err(CommitError::Conflict) => return Ok(false), // another call enqueued it first
         Err(error) => return Err(ReplayError::Commit(error)),
     }
-    shared.depth_changed(1);
+    shared.queue.depth_changed(1);
     let webhook = row.webhook;
-    shared.nudge(&[Queued { webhook, due }]);
+    shared.wake(&[Queued { webhook, due }]);
     Ok(true)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! enqueue ──▶ outbox rows in the transaction's own commit, one queue for each webhook
-//! nudge   ──▶ dispatcher (actor), round robin ──▶ attempt: sign, send, judge
-//!                                             ──▶ one commit: row moved or deleted, attempt logged
+//! nudge   ──▶ queue actor, round robin ──▶ attempt: sign, send, judge
+//!                                      ──▶ one commit: row moved or deleted, attempt logged
 //! ```
 //!
 //! Promises (P7): at-least-once delivery, none lost, the same `webhook-id` and the same bytes on
@@ -15,7 +15,6 @@
 //! The queues are in the store; memory holds windows on them. A lost nudge delays a webhook but
 //! does not lose it: sweeps find the row.
 
-mod dispatcher;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod log;
@@ -24,44 +23,43 @@ mod outbox;
 mod payload;
 mod policy;
 mod purge;
+mod queue;
 mod release;
 mod replay;
 mod row;
 mod sender;
 mod settle;
 mod signing;
-mod sweep;
-mod target;
 #[cfg(test)]
 mod tests;
+mod tried;
 
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::ArbiterHandle;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
-use self::dispatcher::Dispatcher;
-pub use self::dispatcher::WebhookSnapshot;
 pub use self::log::{Attempt, Delivery, DeliveryStatus, LogError, Response, Timing};
 pub use self::missing::MissedReplay;
 pub use self::outbox::{Queued, enqueue};
 pub use self::payload::{body, event_id};
 pub use self::policy::WebhookSettings;
+use self::queue::WebhookQueue;
 use self::replay::ReplayGate;
 pub use self::replay::{ReplayError, Replayed};
 use self::sender::Sender;
 pub use self::sender::SenderError;
 pub use self::signing::{service_signature, standard_signature};
+use self::tried::TriedEvents;
 use crate::access::Access;
-use crate::clock::{Clock, Timestamp};
-use crate::egress::Names;
-use crate::ids::{DeliveryId, Ids, TransactionId, WebhookId};
-use crate::queue::{Nudges, QueueContext, QueueHandle, start_queue};
-use crate::runtime::InFlightTasks;
-use crate::store::Store;
+use crate::queue::{Queue, QueueContext, QueueSnapshot};
+use switchyard_core::ids::{DeliveryId, TransactionId, WebhookId};
+use switchyard_core::time::Timestamp;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::egress::Names;
+use switchyard_system::ids::Ids;
 
 /// Handle to the webhook module. Clones share the state.
 #[derive(Clone)]
@@ -77,7 +75,7 @@ pub struct Dependencies {
     pub names: Names,
 }
 
-/// State shared by the actor, its attempts and its sweeps.
+/// State shared by the module's handles and the attempts.
 struct Shared {
     store: Store,
     access: Access,
@@ -85,14 +83,9 @@ struct Shared {
     ids: Ids,
     settings: WebhookSettings,
     sender: Sender,
-    runtime: Handle,
-    /// New rows that the actor has not seen.
-    nudges: Nudges<WebhookId>,
-    depth: AtomicI64,
-    tasks: InFlightTasks,
-    stopping: watch::Sender<bool>,
+    queue: Queue<WebhookQueue>,
+    tried: TriedEvents,
     replays: ReplayGate,
-    desk: OnceLock<QueueHandle<Dispatcher>>,
 }
 
 impl Webhooks {
@@ -109,48 +102,39 @@ impl Webhooks {
             clock: with.clock,
             ids: with.ids,
             settings: with.settings,
-            runtime: Handle::current(),
-            nudges: Nudges::default(),
-            depth: AtomicI64::new(0),
-            tasks: InFlightTasks::default(),
-            stopping: watch::channel(false).0,
+            queue: Queue::default(),
+            tried: TriedEvents::default(),
             replays: ReplayGate::default(),
-            desk: OnceLock::new(),
         });
-        let setting = QueueContext {
-            arbiter,
+        let context = QueueContext {
+            store: shared.store.clone(),
             clock: shared.clock.clone(),
-            stopping: shared.stopping.subscribe(),
+            runtime: Handle::current(),
         };
-        let for_desk = shared.clone();
-        let desk = start_queue(setting, move |handle| Dispatcher::new(for_desk, handle));
-        shared
-            .runtime
-            .spawn(sweep::sweep_on(shared.clone(), desk.clone()));
-        let _ = shared.desk.set(desk);
+        let handler = WebhookQueue(shared.clone());
+        shared.queue.start(arbiter, context, handler);
         Ok(Self(shared))
     }
 
-    /// Wakes the dispatcher for new rows. Call it after the commit with the result of [`enqueue`].
+    /// Wakes the queue actor for new rows. Call it after the commit with the result of [`enqueue`].
     pub fn nudge(&self, targets: &[Queued]) {
         if targets.is_empty() {
             return;
         }
         let added = i64::try_from(targets.len()).unwrap_or(0);
-        self.0.depth_changed(added);
-        self.0.nudge(targets);
+        self.0.queue.depth_changed(added);
+        self.0.wake(targets);
     }
 
-    /// Snapshot of the dispatcher; `None` when it has stopped.
-    pub async fn snapshot(&self) -> Option<WebhookSnapshot> {
-        self.0.desk.get()?.snapshot().await
+    /// Snapshot of the queue actor; `None` when it has stopped.
+    pub async fn snapshot(&self) -> Option<QueueSnapshot> {
+        self.0.queue.snapshot().await
     }
 
     /// Starts no new requests and waits up to `grace` for those in flight. Unfinished ones are sent
     /// again after the next start, with the same id.
     pub async fn stop(&self, grace: Duration) {
-        self.0.stopping.send_replace(true);
-        self.0.tasks.wait_until_idle(grace).await;
+        self.0.queue.stop(grace).await;
     }
 
     /// Attempts at one webhook, newest first, optionally only those before `before`.
@@ -225,35 +209,8 @@ impl Webhooks {
 }
 
 impl Shared {
-    fn nudge(&self, targets: &[Queued]) {
+    fn wake(&self, targets: &[Queued]) {
         let rows = targets.iter().map(|queued| (queued.webhook, queued.due));
-        if self.nudges.add(rows)
-            && let Some(desk) = self.desk.get()
-        {
-            desk.request_scan();
-        }
+        self.queue.wake(rows);
     }
-
-    fn depth_changed(&self, by: i64) {
-        let depth = self.depth.fetch_add(by, Ordering::Relaxed) + by;
-        show_depth(depth);
-    }
-
-    fn set_depth(&self, depth: i64) {
-        self.depth.store(depth, Ordering::Relaxed);
-        show_depth(depth);
-    }
-
-    fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
-    }
-}
-
-fn show_depth(depth: i64) {
-    // Row counts are far below 2^53, the limit of exact integers in a float.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a gauge is a float, and a queue is not that long"
-    )]
-    metrics::gauge!("switchyard_outbox_depth", "kind" => "webhook").set(depth.max(0) as f64);
 }

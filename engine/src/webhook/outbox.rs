@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::payload;
 use super::row::Row;
 use crate::access::Webhook;
-use crate::clock::Timestamp;
-use crate::ids::{DeliveryId, EventId, WebhookId};
-use crate::store::{Batch, Table};
-use crate::transaction::{EventName, Transaction};
+use switchyard_core::ids::{DeliveryId, EventId, WebhookId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{EventName, Transaction};
+use switchyard_store::{Batch, Table};
 
 /// Webhook with a new row, and the row's due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use serde::ser::{SerializeMap, Serializer};
 use sha2::{Digest, Sha256};
 use ulid::Ulid;
 
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{CustomerId, EventId, TransactionId};
-use crate::transaction::{EventName, State, Status, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{CustomerId, EventId, TransactionId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{EventName, State, Status, Transaction};
 
 #[derive(Serialize)]
 struct Body<'a> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use crate::access::RetryProfile;
-use crate::clock::Timestamp;
-use crate::egress;
-use crate::limits;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
+use switchyard_system::egress;
 
 /// Operator settings for webhooks.
 #[derive(Clone, Debug)]

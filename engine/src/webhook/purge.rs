@@ -4,9 +4,9 @@
 use super::log::{self, ATTEMPT, DELIVERY, Delivery, DeliveryStatus, FAILED, LogError};
 use super::row::moment;
 use super::{Shared, WebhookId};
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::store::{Batch, Direction, Store, Table, prefix_end};
+use switchyard_core::environment::Environment;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, Direction, Store, Table, prefix_end};
 
 pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, LogError> {
     let store = &shared.store;

@@ -3,9 +3,9 @@
 use super::Shared;
 use super::log::{self, Delivery, DeliveryStatus, LogError};
 use super::row::{self, Row};
-use crate::clock::Timestamp;
-use crate::ids::WebhookId;
-use crate::store::{Batch, CommitError, Direction, Table};
+use switchyard_core::ids::WebhookId;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Direction, Table};
 
 /// Error while emptying a queue.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,9 @@ pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), R
             }
         }
         match shared.store.commit(batch).await {
-            Ok(()) => shared.depth_changed(-i64::try_from(rows.len()).unwrap_or(0)),
+            Ok(()) => shared
+                .queue
+                .depth_changed(-i64::try_from(rows.len()).unwrap_or(0)),
             Err(CommitError::Conflict) => {} // an attempt ended since the read: read again
             Err(error) => return Err(error.into()),
         }

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use super::log::{self, Delivery, DeliveryStatus, LogError};
 use super::{Queued, Shared, WebhookId, outbox};
 use crate::access::Webhook;
-use crate::clock::Timestamp;
-use crate::ids::DeliveryId;
-use crate::limits;
-use crate::records::RecordError;
-use crate::store::{Batch, CommitError, StoreError, Table};
+use switchyard_core::ids::DeliveryId;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
+use switchyard_records::RecordError;
+use switchyard_store::{Batch, CommitError, StoreError, Table};
 
 /// Reason why nothing was replayed.
 #[derive(Debug, thiserror::Error)]
@@ -126,8 +126,8 @@ pub(super) async fn replay(
         Err(CommitError::Conflict) => return Err(ReplayError::Moving),
         Err(error) => return Err(ReplayError::Commit(error)),
     }
-    shared.depth_changed(i64::from(is_new));
-    shared.nudge(&[Queued { webhook, due }]);
+    shared.queue.depth_changed(i64::from(is_new));
+    shared.wake(&[Queued { webhook, due }]);
     Ok(after)
 }
 

@@ -13,10 +13,12 @@
 use ulid::Ulid;
 
 use super::payload;
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{AppId, DeliveryId, EventId, PaymentId, PayoutId, TransactionId, WebhookId};
-use crate::transaction::EventName;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{
+    AppId, DeliveryId, EventId, PaymentId, PayoutId, TransactionId, WebhookId,
+};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::EventName;
 
 /// One delivery that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,26 +132,17 @@ pub fn of_webhook(webhook: WebhookId, from: Timestamp) -> (Vec<u8>, Vec<u8>) {
     (start, end)
 }
 
-/// Webhook of a row.
-pub fn webhook_of(key: &[u8]) -> Result<WebhookId, Unreadable> {
+/// Webhook and due time in the key of a row.
+pub fn read_key(key: &[u8]) -> Result<(WebhookId, Timestamp), Unreadable> {
     let mut key = Bytes(key);
     let [PREFIX] = key.take()? else {
         return Err(Unreadable);
     };
-    Ok(WebhookId::new(key.ulid()?))
+    Ok((WebhookId::new(key.ulid()?), key.moment()?))
 }
 
 /// Bytes of a time, in the same order as the times. Times before 1970 do not occur; they would sort
 /// as 1970.
-/// Due time in the key of a row.
-pub fn due_in(key: &[u8]) -> Result<Timestamp, Unreadable> {
-    let mut key = Bytes(key);
-    let ([PREFIX], _) = (key.take()?, key.ulid()?) else {
-        return Err(Unreadable);
-    };
-    key.moment()
-}
-
 pub fn moment(at: Timestamp) -> [u8; 8] {
     u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
 }

@@ -13,9 +13,9 @@ use super::log::{Attempt, Response, Timing};
 use super::policy::{WebhookSettings, is_acknowledgment};
 use super::row::Row;
 use super::signing;
-use crate::clock::Timestamp;
-use crate::egress::{self, Client, ClientError, Failure, Names, Probe};
-use crate::limits;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
+use switchyard_system::egress::{self, Client, ClientError, Failure, Names, Probe};
 
 /// Signs and sends requests. Clones share the connections.
 #[derive(Clone)]
@@ -139,7 +139,7 @@ impl Sender {
     async fn exchange(&self, request: RequestBuilder, begun: Instant) -> Exchange {
         let deadline = begun + self.deadline;
         #[cfg(feature = "simulation")]
-        if let Some(line) = crate::simulation::line() {
+        if let Some(line) = switchyard_system::simulation::line() {
             return over(&line, request, begun, deadline).await;
         }
         let mut response = match tokio::time::timeout_at(deadline, request.send()).await {
@@ -201,12 +201,12 @@ impl Exchange {
 /// Sends over a simulated network.
 #[cfg(feature = "simulation")]
 async fn over(
-    line: &crate::simulation::Line,
+    line: &switchyard_system::simulation::Line,
     request: RequestBuilder,
     begun: Instant,
     deadline: Instant,
 ) -> Exchange {
-    use crate::simulation::{Cut, Request, To};
+    use switchyard_system::simulation::{Cut, Request, To};
     let request = match request.build() {
         Ok(request) => Request::of(To::Merchant, &request),
         Err(error) => return Exchange::failed(Failure::Http, deepest(&error)),

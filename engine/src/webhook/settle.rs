@@ -1,81 +1,44 @@
 //! One attempt: sends a row, judges the response, and records the result in one commit.
 
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
-
-use futures_util::FutureExt;
 
 use super::Shared;
 use super::log::{self, Attempt, Delivery, DeliveryStatus, LogError};
 use super::policy::{Heard, Verdict, heard, verdict};
 use super::row::Row;
 use crate::access::Webhook;
-use crate::clock::Timestamp;
-use crate::egress::Failure;
-use crate::store::{Batch, CommitError, StoreError, Table};
+use crate::queue::{Ended, Executed};
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, StoreError, Table};
+use switchyard_system::egress::Failure;
 
-/// Result of an attempt, for the dispatcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    Acknowledged,
-    Retry {
-        began: Timestamp,
-        due: Timestamp,
-    },
-    Failed,
-    /// Unchanged row, nothing recorded: after an internal error, or when the process is stopping.
-    Unwritten,
-}
-
-/// Ended attempt, with the response time of the receiver.
-#[derive(Clone, Copy, Debug)]
-pub struct AttemptResult {
-    pub settled: Settled,
-    pub took: Duration,
-}
-
-/// Sends `row` to `webhook` and records the result. A panic is contained: nothing counts as
-/// written.
-pub async fn attempt(shared: Arc<Shared>, webhook: Arc<Webhook>, row: Row) -> AttemptResult {
-    let begun = tokio::time::Instant::now();
-    let made = AssertUnwindSafe(send_and_settle(&shared, &webhook, row)).catch_unwind();
-    let settled = made.await.unwrap_or_else(|_| {
-        metrics::counter!("switchyard_actor_panics_total", "actor" => "webhook").increment(1);
-        tracing::error!(webhook.id = %webhook.id, "webhook delivery panicked");
-        (Settled::Unwritten, begun.elapsed())
-    });
-    AttemptResult {
-        settled: settled.0,
-        took: settled.1,
-    }
-}
-
-async fn send_and_settle(shared: &Shared, webhook: &Webhook, row: Row) -> (Settled, Duration) {
+/// Sends `row` to `webhook` and records the result.
+pub async fn attempt(shared: &Shared, webhook: &Webhook, row: &Row) -> Executed {
     let begun = tokio::time::Instant::now();
     let now = shared.clock.now();
     let secret = match shared.access.webhook_secret(webhook) {
         Ok(secret) => secret,
         Err(error) => {
             tracing::error!(webhook.id = %webhook.id, %error, "failed to decrypt a webhook secret");
-            return (Settled::Unwritten, begun.elapsed());
+            return Ended::Unchanged.into();
         }
     };
     let attempt = shared
         .sender
         .send(
-            &row,
+            row,
             &webhook.url,
             secret.expose(),
             now,
             shared.clock.shown(),
         )
         .await;
-    let took = begun.elapsed();
-    (settle(shared, webhook, &row, &attempt).await, took)
+    let took = Some(begun.elapsed());
+    let ended = settle(shared, webhook, row, &attempt).await;
+    Executed { ended, took }
 }
 
-async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt) -> Settled {
+async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt) -> Ended {
     let ended_at = shared.clock.now();
     let mut chance = [0; 4];
     shared.ids.fill(&mut chance);
@@ -96,27 +59,39 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
         u32::from_le_bytes(chance),
     );
     count(attempt, row);
-    if !write(shared, row, attempt, verdict, ended_at).await {
-        return Settled::Unwritten;
-    }
-    match verdict {
-        Verdict::Acknowledged => Settled::Acknowledged,
-        Verdict::Retry { due } => Settled::Retry {
-            began: attempt.at,
-            due,
-        },
-        Verdict::Failed => Settled::Failed,
+    match (
+        write(shared, row, attempt, verdict, ended_at).await,
+        verdict,
+    ) {
+        (Recorded::No, _) => Ended::Unchanged,
+        (Recorded::WithoutRow, _) => Ended::DueAt(row.due),
+        (Recorded::Yes, Verdict::Acknowledged | Verdict::Failed) => Ended::Removed,
+        (Recorded::Yes, Verdict::Retry { due }) => {
+            if row.attempts == 0 && row.sequence() == 1 {
+                shared.tried.add(row.webhook, row.transaction, attempt.at);
+            }
+            Ended::DueAt(due)
+        }
     }
 }
 
-/// Records the result, retrying until the store accepts it. `false`: the server stops first.
+/// Whether a result is recorded.
+enum Recorded {
+    Yes,
+    /// Another commit had moved or removed the row.
+    WithoutRow,
+    /// The server stops first.
+    No,
+}
+
+/// Records the result, retrying until the store accepts it.
 async fn write(
     shared: &Shared,
     row: &Row,
     attempt: &Attempt,
     verdict: Verdict,
     ended_at: Timestamp,
-) -> bool {
+) -> Recorded {
     let mut is_taken = false;
     loop {
         let batch = match is_taken {
@@ -125,7 +100,8 @@ async fn write(
         };
         let reason = match batch {
             Ok(batch) => match shared.store.commit(batch).await {
-                Ok(()) => return true,
+                Ok(()) if is_taken => return Recorded::WithoutRow,
+                Ok(()) => return Recorded::Yes,
                 Err(CommitError::Conflict) => {
                     // Another commit moved or removed the row, or changed the delivery.
                     is_taken = true;
@@ -135,8 +111,8 @@ async fn write(
             },
             Err(reason) => reason,
         };
-        if shared.is_stopping() {
-            return false;
+        if shared.queue.is_stopping() {
+            return Recorded::No;
         }
         tracing::warn!(reason, delivery.id = %row.delivery, "failed to record a delivery");
         tokio::time::sleep(STORE_PATIENCE).await;

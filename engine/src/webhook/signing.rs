@@ -14,7 +14,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use crate::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// Header name of the specification.
 pub const SERVICE_HEADER: &str = "x-service-signature";

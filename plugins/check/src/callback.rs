@@ -1,4 +1,4 @@
-//! What is tried with callbacks: anybody can send one.
+//! Checks of callbacks, which any host can send.
 
 use serde_json::{Value, json};
 use switchyard_gateway::{CallbackResult, Operation, Outcome};

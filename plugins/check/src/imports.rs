@@ -1,8 +1,11 @@
-//! What a library takes from others. Each name that reaches for the world is a finding, with what the SDK has in its place.
+//! Symbols that a library imports. Each symbol that reaches outside of the library is a finding,
+//! with the SDK's replacement.
 //!
-//! Rust's standard library alone brings some forty names into every gateway: memory, unwinding, thread-local storage, and what prints
-//! a backtrace (`open64`, `read`, `mmap64`, `getcwd`, `getenv`, `write`). They say nothing about the author, so they pass, and the
-//! worker's walls hold what could be done with them. What is listed below comes only of code that asks for it.
+//! Rust's standard library alone brings some forty names into every gateway: memory, unwinding,
+//! thread-local storage, and the code that prints a backtrace (`open64`, `read`, `mmap64`,
+//! `getcwd`, `getenv`, `write`). They appear without any code of the author, so they pass, and the
+//! worker's sandbox prevents their misuse. The symbols listed below appear only if the author's
+//! code uses them.
 
 use crate::report::Report;
 

@@ -1,13 +1,15 @@
 //! Everything that can be known of a gateway before anybody trusts it.
 //!
-//! What it promises:
-//! - *Static*: manifest, the one symbol, and what the library takes from others, judged without running any of it.
-//! - *Dynamic*: each operation is played in a process of its own, against a provider that answers well, badly, late and never. The
-//!   library's end says nothing about ours.
-//! - A finding is a sentence that says what to do. What cannot be judged without the author's help is said to be not checked, with
-//!   what to give; it never counts as passed.
+//! Promises:
+//! - *Static*: manifest, the one symbol, and what the library takes from others, judged without
+//!   running any of it.
+//! - *Dynamic*: each operation is played in a process of its own, against a provider that answers
+//!   well, badly, late and never. The library's end says nothing about ours.
+//! - A finding is a sentence with a remedy. A property that cannot be judged without the author's
+//!   data is reported as not checked, with the missing data; it never counts as passed.
 //!
-//! It knows the contract and no provider: what a provider says when all is well comes from the author's `check.json` ([`Samples`]).
+//! It knows the contract and no provider: the provider's normal responses come from the author's
+//! `check.json` ([`Samples`]).
 
 mod callback;
 mod facts;
@@ -23,9 +25,9 @@ mod script;
 
 use std::path::Path;
 
-use switchyard_engine::gateway::{DirectLibrary, WorkerSettings};
 use switchyard_gateway::Operation;
 use switchyard_gateway::abi;
+use switchyard_gateway_host::{DirectLibrary, WorkerSettings};
 
 pub use self::report::{Report, Row, Verdict};
 pub use self::samples::{Answer, Samples};

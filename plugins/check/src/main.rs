@@ -1,4 +1,5 @@
-//! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON. `cargo xtask gateway check` builds and runs it.
+//! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON.
+//! `cargo xtask gateway check` builds and runs it.
 
 #![expect(clippy::print_stdout, reason = "output of a command")]
 
@@ -6,15 +7,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use switchyard_engine::gateway::{WALLS, WorkerSettings};
 use switchyard_gateway_check::{Samples, check};
+use switchyard_gateway_host::{WALLS, WorkerSettings};
 
 /// Check a built gateway
 #[derive(Parser)]
 struct Check {
     /// The library
     library: PathBuf,
-    /// What its provider says when all is well; by default the check.json beside its gateway.json
+    /// Normal responses of its provider [default: the check.json beside its gateway.json]
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// One JSON object instead of a table
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
     // The child process that the library runs in is this program again.
     let mut arguments = std::env::args().skip(1);
     if arguments.next().as_deref() == Some("gateway-worker") {
-        return switchyard_engine::gateway::run_worker(&arguments.next().unwrap_or_default());
+        return switchyard_gateway_host::run_worker(&arguments.next().unwrap_or_default());
     }
     match Check::parse().run() {
         Ok(is_good) => ExitCode::from(u8::from(!is_good)),

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::{DirectLibrary, DirectStep, Manifest};
 use switchyard_gateway::manifest::Method;
 use switchyard_gateway::wire::{
     Begin, Effect, EffectResult, Failed, HttpRequest, Pending, Ready, Resume,
 };
 use switchyard_gateway::{Direction, Fault, Money, Operation, testing};
+use switchyard_gateway_host::{DirectLibrary, DirectStep, Manifest};
 
 use crate::samples::{Sample, Samples};
 use crate::script::{Echo, Script};
@@ -24,7 +24,7 @@ pub(crate) struct Stage<'a> {
     pub secrets: Vec<String>,
 }
 
-/// How a call ended, and what it did on the way.
+/// End of a call, and its effects.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub end: End,
@@ -288,11 +288,12 @@ fn minor(text: &str, decimals: u8) -> Option<i64> {
 }
 
 fn written(message: &impl serde::Serialize) -> Vec<u8> {
-    // Maps with text keys, texts and numbers: there is nothing in a message that JSON does not have.
+    // Maps with text keys, texts and numbers: there is nothing in a message that JSON does not
+    // have.
     serde_json::to_vec(message).unwrap_or_default()
 }
 
 const SERVICE: &str = "switchyard";
 const SEED: &str = "5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed5eed";
 /// As many as the engine performs for one call.
-const EFFECTS: usize = switchyard_engine::limits::GATEWAY_EFFECTS;
+const EFFECTS: usize = switchyard_core::limits::GATEWAY_EFFECTS;

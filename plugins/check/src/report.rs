@@ -1,4 +1,4 @@
-//! What was found: rows of a table, each with a sentence.
+//! Findings: rows of a table, each with a sentence.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Verdict {
     Passed,
     Failed,
-    /// It cannot be judged without the author's help.
+    /// Cannot be judged without the author's data.
     NotChecked,
 }
 
@@ -17,10 +17,10 @@ pub enum Verdict {
 pub struct Row {
     /// `static`, or the operation.
     pub part: String,
-    /// What was tried, or the rule.
+    /// Subject of the check, or the rule.
     pub check: String,
     pub verdict: Verdict,
-    /// What came of it; of a failure, what to do.
+    /// Result; of a failure, the remedy.
     pub says: String,
 }
 
@@ -64,7 +64,7 @@ impl Report {
         });
     }
 
-    /// Nothing failed.
+    /// Whether no row failed.
     pub fn is_good(&self) -> bool {
         self.count(Verdict::Failed) == 0
     }

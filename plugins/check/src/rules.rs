@@ -1,15 +1,16 @@
-//! What holds of every call, whatever the provider says; and what a call may end in after each kind of trouble. Pure.
+//! Rules of every call, whatever the provider responds; and the allowed ends of a call after each
+//! kind of fault. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use switchyard_engine::gateway::{Manifest, is_shown};
-use switchyard_engine::money::{Amount, Currency};
+use switchyard_core::money::{Amount, Currency};
 use switchyard_gateway::manifest::config_field;
 use switchyard_gateway::wire::{Body, HttpRequest};
 use switchyard_gateway::{
     ConfigCheck, DeclineReason, FaultKind, Money, Operation, Outcome, PayerAction,
 };
+use switchyard_gateway_host::{Manifest, is_shown};
 use url::Url;
 
 use crate::play::{End, Played};
@@ -69,8 +70,9 @@ pub(crate) fn references(reference: &str, requests: &[HttpRequest]) -> Vec<Strin
         .collect()
 }
 
-/// Requests that can move money, to one address, under more than one form of our reference: the second is a second charge, about which
-/// nobody asks. `beginning` is what all forms have in common.
+/// Requests that can move money, to one address, under more than one form of our reference: the
+/// second is a second charge, which is never queried. `beginning` is the common prefix of all
+/// forms.
 pub(crate) fn resubmissions(beginning: &str, requests: &[HttpRequest]) -> Vec<String> {
     let beginning = beginning.replace('-', "").to_lowercase();
     let mut first: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -146,7 +148,7 @@ pub(crate) fn secrets(secrets: &[String], played: &Played) -> Vec<String> {
     found
 }
 
-/// What no call may end in.
+/// Reason why no call may end like this.
 pub(crate) fn broken(operation: Operation, end: &End) -> Option<String> {
     match end {
         End::Broken(why) => Some(why.clone()),
@@ -197,7 +199,7 @@ pub(crate) fn outcome(end: &End) -> Option<Outcome> {
     }
 }
 
-/// Why a call may not end so after that trouble; none when it may.
+/// Reason why a call may not end like this after that fault; `None` if it may.
 pub(crate) fn trouble(operation: Operation, mood: Mood, end: &End) -> Option<String> {
     if let Some(why) = broken(operation, end) {
         return Some(why);
@@ -226,7 +228,7 @@ pub(crate) fn trouble(operation: Operation, mood: Mood, end: &End) -> Option<Str
     }
 }
 
-/// Whether what the payer is told to send is what was asked.
+/// Whether the instruction for the payer matches the requested amount.
 pub(crate) fn action(part: &'static str, action: PayerAction, asked: &Money, report: &mut Report) {
     let check = "amount for the payer";
     let says = match &action {

@@ -1,7 +1,9 @@
-//! `check.json`: what the author tells about the provider. Everything in it may be left out, and then less can be checked.
+//! `check.json`: the author's description of the provider. All of it is optional; without a part,
+//! less can be checked.
 //!
-//! In bodies `{reference}`, `{amount}` (major units), `{currency}` and `{minor}` stand for those of the call. So the check can have the
-//! provider name another amount or another currency. A JSON text that is just `{minor}` or `{amount_number}` becomes a number.
+//! In bodies `{reference}`, `{amount}` (major units), `{currency}` and `{minor}` stand for those of
+//! the call. So the check can have the provider name another amount or another currency. A JSON
+//! text that is just `{minor}` or `{amount_number}` becomes a number.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +31,7 @@ pub struct Samples {
     pub callback: Letters,
 }
 
-/// One operation: what it is asked, and what the provider says.
+/// One operation: its input, and the provider's responses.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sample {
@@ -38,13 +40,13 @@ pub struct Sample {
     pub country: Option<String>,
     /// In major units.
     pub amount: Option<String>,
-    /// What the payer or recipient typed.
+    /// Entries of the payer or recipient.
     pub fields: BTreeMap<String, String>,
     /// In place of `fields`, for the decline.
     pub decline_fields: Option<BTreeMap<String, String>>,
     pub description: Option<String>,
     pub provider_id: Option<String>,
-    /// What an earlier call kept.
+    /// State that an earlier call kept.
     pub state: Value,
     /// Answers when all is well.
     pub good: Vec<Answer>,
@@ -52,7 +54,8 @@ pub struct Sample {
     pub decline: Vec<Answer>,
 }
 
-/// What the provider says to one request. Several for the same request are said one after the other; the last one again and again.
+/// Response of the provider to one request. Several for the same request are sent one after the
+/// other; the last one is repeated.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -67,7 +70,7 @@ pub struct Answer {
     pub body: Value,
 }
 
-/// What the provider calls back.
+/// Callbacks of the provider.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Letters {
@@ -78,7 +81,7 @@ pub struct Letters {
     pub good: Option<Letter>,
     /// About an event that the gateway has nothing to do with.
     pub unknown: Option<Letter>,
-    /// Answers to what the gateway asks meanwhile: a public key.
+    /// Responses to the gateway's other requests, such as for a public key.
     pub answers: Vec<Answer>,
 }
 
@@ -104,8 +107,9 @@ impl Samples {
             .with_context(|| format!("{} does not read as samples: correct it", file.display()))
     }
 
-    /// The `check.json` beside the `gateway.json` of a library that cargo built: in a folder above it, or in a folder of `plugins/`,
-    /// `tests/` or `examples/` there whose manifest names the same package. None is no error.
+    /// The `check.json` beside the `gateway.json` of a library that cargo built: in a folder above
+    /// it, or in a folder of `plugins/`, `tests/` or `examples/` there whose manifest names the
+    /// same package. None is no error.
     pub fn beside(library: &Path) -> anyhow::Result<Self> {
         let library = std::path::absolute(library)?;
         let bytes = match std::fs::read(&library) {
@@ -145,7 +149,8 @@ impl Samples {
         }
     }
 
-    /// The configuration: the author's, or made up, with a text for each secret that would be seen where it should not be.
+    /// The configuration: the author's, or made up, with a text for each secret that would be seen
+    /// where it should not be.
     pub(crate) fn config(&self, manifest: &Manifest) -> Value {
         if let Some(config) = &self.config {
             return config.clone();

@@ -1,4 +1,4 @@
-//! What is tried with each operation that asks the provider.
+//! Scenarios of each operation that sends requests to the provider.
 
 use serde_json::Value;
 use switchyard_gateway::wire::HttpRequest;
@@ -19,7 +19,8 @@ pub(crate) async fn check(stage: &Stage<'_>, operation: Operation, report: &mut 
         seen: Seen::default(),
     };
     let good = trial.good(0).await;
-    // In an operation that submits, trouble that comes before the submission says nothing about money.
+    // In an operation that submits, trouble that comes before the submission says nothing about
+    // money.
     trial.from_the_start = !operation.submits() || !good.wrote();
     let is_played = trial.judge_good(&good, report);
     if is_played {

@@ -8,7 +8,7 @@ use switchyard_gateway::wire::{
 
 use crate::samples::Answer;
 
-/// How the provider is today.
+/// Condition of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mood {
     Good,
@@ -55,7 +55,7 @@ impl Mood {
     }
 }
 
-/// What the provider names in its answers.
+/// Values that the provider repeats in its responses.
 #[derive(Clone, Debug)]
 pub(crate) struct Echo {
     pub reference: String,

@@ -1,4 +1,5 @@
-//! The check, run on the gateways of this repository: the honest ones pass, and the misbehaving one is found out, rule by rule.
+//! The check, run on the gateways of this repository: the honest ones pass, and the misbehaving one
+//! is found out, rule by rule.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -7,8 +8,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::WorkerSettings;
 use switchyard_gateway_check::{Report, Samples, Verdict, check};
+use switchyard_gateway_host::WorkerSettings;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -53,7 +54,7 @@ async fn passes(library: &Path) -> Report {
     assert!(report.is_good(), "{report}");
     let is_skipped = |row: &&switchyard_gateway_check::Row| row.verdict == Verdict::NotChecked;
     let skipped = report.rows.iter().filter(is_skipped);
-    // What nobody can try with a gateway that asks nobody; all else has its sample.
+    // Checks that do not apply to a gateway without requests; all others have their samples.
     for row in skipped {
         assert!(
             row.check.contains("echoed"),
@@ -109,7 +110,8 @@ async fn a_gateway_without_the_sdk_is_held_to_the_same() {
         &Samples::beside(&folder.path().join("libgateway_c.so")).unwrap(),
     )
     .await;
-    // It is an example of the surface, and says nothing of money that its provider named: the word "paid" has no amount.
+    // It is an example of the surface, and says nothing of money that its provider named: the word
+    // "paid" has no amount.
     let failed: Vec<_> = report
         .rows
         .iter()
@@ -172,7 +174,7 @@ async fn a_write_without_our_reference_and_a_secret_in_a_fault_are_found() {
     assert_eq!(row.verdict, Verdict::Failed, "{report}");
 }
 
-/// `(what its description tells it to do, the operation's row that must fail, a word of the sentence)`
+/// Instruction in the description, row of the operation that must fail, word of its sentence.
 const HARM: &[(&str, &str, &str)] = &[
     ("", "502 with HTML", "succeeded"),
     ("", "200 that is not JSON", "succeeded"),
@@ -259,7 +261,8 @@ async fn each_harm_of_the_misbehaving_gateway_has_its_finding() {
             "{description} {rule}: {}",
             row.says
         );
-        // Whatever it is told: its check of the credentials sends what could move money, and it sleeps on a clock of its own.
+        // A gateway that breaks each rule: its check of the credentials sends a request that could
+        // move money, and it sleeps on a clock of its own.
         for (part, rule) in [
             ("check_config", "moves no money"),
             ("check_config", "502 with HTML"),

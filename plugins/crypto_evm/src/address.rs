@@ -10,7 +10,7 @@ use sha3::{Digest, Keccak256};
 pub struct Address([u8; 20]);
 
 impl Address {
-    /// The account of whoever has this public key's private one.
+    /// Address of the account of this public key.
     pub fn of(key: &PublicKey) -> Self {
         let point = key.to_sec1_point(false);
         // Without the byte that says "uncompressed".

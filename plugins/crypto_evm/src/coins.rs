@@ -1,4 +1,4 @@
-//! What may be paid with: the chain's own coin, and tokens pinned by their contract.
+//! Accepted coins: the chain's own coin, and tokens pinned by their contract.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,15 @@ use crate::u256::U256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coin {
     pub symbol: String,
-    /// None: the chain's own coin.
+    /// `None`: the chain's own coin.
     pub contract: Option<Address>,
     pub decimals: u8,
     /// The currency that one of it is worth one of.
     pub peg: Option<String>,
 }
 
-/// How much of a coin an attempt asks for; kept with the attempt, so that a changed configuration changes nothing for it.
+/// How much of a coin an attempt asks for; kept with the attempt, so that a changed configuration
+/// changes nothing for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     pub symbol: String,
@@ -42,7 +43,7 @@ impl Wanted {
         format!("{} {}", decimal(units, self.decimals), self.symbol)
     }
 
-    /// `USDC (0x…)`, so that nobody sends another token of that name.
+    /// `USDC (0x…)`: the contract distinguishes it from another token of that name.
     pub fn name(&self) -> String {
         match &self.contract {
             Some(contract) => format!("{} ({contract})", self.symbol),
@@ -50,7 +51,7 @@ impl Wanted {
         }
     }
 
-    /// What a wallet opens (EIP-681).
+    /// Link that a wallet opens (EIP-681).
     pub fn uri(&self, chain_id: u64, address: &str, units: U256) -> String {
         match &self.contract {
             Some(contract) => {

@@ -1,4 +1,4 @@
-//! What an operator enters for a connection.
+//! Configuration of a connection, as the operator enters it.
 
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault, Money};
@@ -47,8 +47,8 @@ pub struct Settings {
     pub quote_s: i64,
     pub grace_s: i64,
     pub first_index: u32,
-    /// The numbers of addresses that this environment may give: an address is one on all chains, so no two payments may share it, be
-    /// they in sandbox or live.
+    /// The numbers of addresses that this environment may give: an address is one on all chains, so
+    /// no two payments may share it, be they in sandbox or live.
     share: Share,
 }
 
@@ -91,7 +91,8 @@ impl Settings {
         Self::check(cx)?.map_err(Fault::from)
     }
 
-    /// The inner result is about what was entered, the outer about whether it has the form of a configuration at all.
+    /// The inner result is about what was entered, the outer about whether it has the form of a
+    /// configuration at all.
     pub fn check(cx: &Context) -> Result<Result<Self, Wrong>, Fault> {
         let environment = cx.environment();
         cx.config::<Entered>()
@@ -174,7 +175,7 @@ impl Settings {
         (index < self.share.end).then_some(index)
     }
 
-    /// What `money` costs, in every coin that has a price.
+    /// Price of `money` in every coin that has a rate.
     pub fn wanted(&self, money: &Money) -> Vec<Wanted> {
         let priced = |coin: &Coin| Some(Wanted::of(coin, self.rates.price(money, coin)?));
         self.coins.iter().filter_map(priced).collect()
@@ -223,7 +224,7 @@ const fn an_hour() -> i64 {
 
 /// The number of the first sandbox address: half of those that an xpub can derive.
 const SANDBOX_FROM: u32 = 1 << 30;
-/// From here on the private key is needed.
+/// Numbers of hardened keys begin here: they need the private key.
 const HARDENED: u32 = 1 << 31;
 const MOST_CONFIRMATIONS: u64 = 100;
 const MOST_MINUTES: i64 = 7 * 24 * 60;

@@ -1,13 +1,17 @@
-//! Coins and tokens on any EVM chain, straight into the merchant's own wallet: a fresh address a payment, derived from an account's
-//! extended *public* key. There is no private key here, and nothing to steal.
+//! Coins and tokens on any EVM chain, straight into the merchant's own wallet: a fresh address a
+//! payment, derived from an account's extended *public* key. There is no private key here, and
+//! nothing to steal.
 //!
-//! What it promises:
-//! - An address is given once: its number comes from the engine's durable counter, and an address that was ever used is passed over.
-//!   Sandbox and live have numbers of their own, so one wallet may serve both.
+//! Promises:
+//! - An address is given once: its number comes from the engine's durable counter, and an address
+//!   that was ever used is passed over. Sandbox and live have numbers of their own, so one wallet
+//!   may serve both.
 //! - Money counts when a confirmed block has it: see `watch`.
-//! - "Declined" is said only when nothing came. A node that is away, lags, lies about its chain or contradicts itself ends nothing.
+//! - "Declined" is said only when nothing came. A node that is away, lags, lies about its chain or
+//!   contradicts itself ends nothing.
 //!
-//! What it leaves out: payouts and refunds (they need a private key), and moving the money on from the addresses.
+//! Left out: payouts and refunds (they need a private key), and moving the money on from the
+//! addresses.
 
 pub mod address;
 mod coins;
@@ -163,8 +167,8 @@ async fn next_number(cx: &Context, settings: &Settings) -> Result<u64, Fault> {
     cx.next_number_from(format!("{xpub}/index"), from).await
 }
 
-/// An address that nobody ever used. After a restored backup the counter stands lower than it did: those that it gave already are
-/// passed over as far as they were paid or moved on from.
+/// An unused address. After a restored backup the counter has an older value: addresses that it
+/// assigned already are skipped if they were paid or emptied.
 async fn fresh_address(
     cx: &Context,
     settings: &Settings,
@@ -258,8 +262,9 @@ const fn confirmed_number(head: &Block, confirmations: u64) -> u64 {
     (head.number + 1).saturating_sub(confirmations)
 }
 
-/// Is it the right chain, does it have the tokens as they were entered, and does the node keep balances as far back as needed?
-/// A node that is in trouble says nothing about what was entered: that is a fault. What it says as a node counts, and so does its refusal.
+/// Checks that the chain is the right one, that it has the tokens as they were entered, and that
+/// the node keeps balances far enough back. A node with an error proves nothing about the entries:
+/// that is a fault. A valid response of the node counts, and so does its refusal.
 async fn check_chain(cx: &Context, settings: &Settings) -> Result<Result<String, Wrong>, Fault> {
     let node = Node::new(cx, &settings.rpc_url);
     let said = match node.ask(&node::head()).await {

@@ -17,7 +17,7 @@ pub struct Node<'c> {
 /// A method with its parameters.
 pub type Ask = (&'static str, Value);
 
-/// What one of a batch came to; an error in the node's own words.
+/// Result of one call of a batch; an error in the node's own words.
 pub type Said = Result<Value, String>;
 
 /// A block's header, as much as is needed of it.
@@ -71,7 +71,7 @@ impl<'c> Node<'c> {
     }
 }
 
-/// What to ask for [`read_head`].
+/// Calls for [`read_head`].
 pub fn head() -> [Ask; 2] {
     [chain(), block("latest")]
 }
@@ -101,7 +101,7 @@ pub fn sent(address: &str, at: &str) -> Ask {
     ("eth_getTransactionCount", json!([address, at]))
 }
 
-/// What `address` has of the chain's own coin, or of a token, at a block.
+/// Balance of `address` in the chain's own coin, or in a token, at a block.
 pub fn balance(address: Address, contract: Option<&str>, at: &str) -> Ask {
     match contract {
         None => ("eth_getBalance", json!([address.to_string(), at])),

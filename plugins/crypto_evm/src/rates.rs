@@ -1,4 +1,5 @@
-//! What a coin costs: exact fractions along the operator's own table of rates. No float, and never less than was asked.
+//! Price of a coin: exact fractions along the operator's own table of rates. No float, and never
+//! less than the requested amount.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +8,7 @@ use switchyard_gateway::Money;
 use crate::coins::{Coin, is_symbol};
 use crate::u256::{self, U256};
 
-/// Each rate as written: one of the first is so many of the second.
+/// The rates as written: units of the second currency for one of the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rates(Vec<Rate>);
 
@@ -24,8 +25,8 @@ struct Rate {
 struct Fraction(U256, U256);
 
 impl Rates {
-    /// `ETH/USD=3120.50, EUR/USD=1.0845`: one of the first is so many of the second. The two CFA francs have their fixed rate to
-    /// the euro.
+    /// `ETH/USD=3120.50, EUR/USD=1.0845`: units of the second for one of the first. The two CFA
+    /// francs have their fixed rate to the euro.
     pub fn parse(text: &str) -> Result<Self, String> {
         let entries = text.split(',').map(str::trim);
         let rates: Result<Vec<_>, _> = entries

@@ -1,11 +1,14 @@
-//! What an attempt keeps, and what a look at the chain makes of it. Pure: the same look gives the same outcome.
+//! State of an attempt, and its outcome after a reading of the chain. Pure: the same reading gives
+//! the same outcome.
 //!
-//! Only a balance at a confirmed block is credited. So a reverted transaction, a token that merely says `Transfer`, and a payment
-//! that a reorganisation drops count for nothing, and money that a contract sends counts like any other.
+//! Only a balance at a confirmed block is credited. So a reverted transaction, a token that merely
+//! says `Transfer`, and a payment that a reorganisation drops count for nothing, and money that a
+//! contract sends counts like any other.
 //!
-//! The money rule here: "declined" is said only when nothing came, by a block that is confirmed *and* younger than the deadline,
-//! so that a node that lags or stands still declines nothing. Money that came and does not suffice is reported as what it is: the
-//! engine opens a case for the operator, and the attempt ends by a person's word or the rest of the money.
+//! The money rule here: "declined" is reported only when no money came, by a block that is
+//! confirmed *and* younger than the deadline, so that a node that lags or has stopped declines no
+//! payment. Insufficient money is reported as such: the engine opens a case for the operator, and
+//! the attempt ends by a person's decision or the rest of the money.
 
 use serde::{Deserialize, Serialize};
 use switchyard_gateway::{Amount, DeclineReason, Fault, Money, Outcome, PayerAction};
@@ -15,7 +18,7 @@ use crate::node::Block;
 use crate::rates::written_short;
 use crate::u256::{self, U256};
 
-/// What an attempt keeps.
+/// State that an attempt keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     pub chain_id: u64,
@@ -46,7 +49,7 @@ pub struct Sighting {
     pub units: Vec<U256>,
 }
 
-/// One look at the chain.
+/// One reading of the chain.
 #[derive(Clone, Debug)]
 pub struct Look {
     pub latest: Block,
@@ -59,10 +62,10 @@ pub struct Look {
     pub hash_of_confirmed: Option<String>,
 }
 
-/// What a look comes to.
+/// Conclusion from a reading.
 pub struct Verdict {
     pub outcome: Outcome,
-    /// What the operator should read in the log.
+    /// Messages for the operator's log.
     pub news: Vec<String>,
 }
 
@@ -247,7 +250,7 @@ impl Kept {
         }
     }
 
-    /// What came beyond the one coin that paid for all, which is the one that was asked for if it did.
+    /// Money beyond the one coin that paid for all, which is the requested one if it did.
     fn surplus(&self, units: &[U256]) -> Option<String> {
         let enough = |at: &usize| units[*at] >= self.coins[*at].units;
         let asked_for = self.coins.iter().position(|coin| coin.symbol == self.coin);
@@ -342,7 +345,8 @@ impl Kept {
 }
 
 impl Look {
-    /// How long the newest block takes to be confirmed, if the chain goes on as fast as it did, and a little more.
+    /// Time until the newest block is confirmed, if the chain continues at its speed, and a little
+    /// more.
     fn until_confirmed_s(&self) -> u32 {
         let took = self.latest.time.saturating_sub(self.confirmed.time);
         let more = took.saturating_mul(5) / 4;
@@ -357,7 +361,7 @@ fn present(units: &[Option<U256>]) -> Vec<U256> {
         .collect()
 }
 
-/// Of each coin the larger amount; what the second lacks counts as nothing.
+/// The larger amount of each coin; a coin that the second lacks counts as zero.
 fn most(one: &[U256], other: &[U256]) -> Vec<U256> {
     let other = other.iter().copied().chain(std::iter::repeat(U256::ZERO));
     one.iter()

@@ -10,7 +10,8 @@ use crate::address::Address;
 pub struct Receiving(ExtendedPublicKey<PublicKey>);
 
 impl Receiving {
-    /// Reads an account's xpub (depth 3: its chain 0 is taken) or the receiving chain's own (depth 4).
+    /// Reads an account's xpub (depth 3: its chain 0 is taken) or the receiving chain's own (depth
+    /// 4).
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         if text.starts_with("xprv") {
             return Err(

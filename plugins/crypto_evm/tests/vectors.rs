@@ -60,7 +60,7 @@ fn an_xpub_that_is_none_is_refused_and_a_private_key_with_a_warning() {
 
 #[test]
 fn every_crypto_method_of_the_catalogue_is_served_and_no_other() {
-    let catalogue = include_str!("../../../engine/src/directory/data/payment_methods.json");
+    let catalogue = include_str!("../../../engine/core/src/directory/data/payment_methods.json");
     let catalogue: Vec<Value> = serde_json::from_str(catalogue).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let wanted: BTreeSet<(String, String, Vec<String>)> = catalogue

@@ -1,4 +1,5 @@
-//! What a provider of the test gateway would send: JSON, and `x-demo-signature: <HMAC-SHA256 of the body in hexadecimal>`.
+//! Callback of the test gateway's provider: JSON, and
+//! `x-demo-signature: <HMAC-SHA256 of the body in hexadecimal>`.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Deserialize;

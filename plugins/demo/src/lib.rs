@@ -1,4 +1,5 @@
-//! The test gateway: three numbers, three fates, and no provider behind them. It is an ordinary gateway, loaded as every other.
+//! The test gateway: three numbers, three fates, and no provider behind them. It is an ordinary
+//! gateway, loaded as every other.
 //!
 //! | number | payment | payout |
 //! |---|---|---|
@@ -8,10 +9,12 @@
 //!
 //! Any other number fails with a message that names the three.
 //!
-//! A connection whose configuration has `ask_code: true` first asks the payer for a code, as providers with one-time passwords do:
-//! `123456` leads on to the number's fate, and any other is asked for again.
+//! A connection whose configuration has `ask_code: true` first asks the payer for a code, as
+//! providers with one-time passwords do: `123456` leads on to the number's fate, and any other is
+//! asked for again.
 //!
-//! Callbacks are JSON (see [`callback::News`]), signed with the connection's `callback_secret` when it has one.
+//! Callbacks are JSON (see [`callback::News`]), signed with the connection's `callback_secret` when
+//! it has one.
 
 mod callback;
 
@@ -158,7 +161,7 @@ fn unknown_number(direction: Direction) -> Outcome {
     .about_field("msisdn")
 }
 
-/// What was typed on the checkout page comes before what the merchant knows of the customer.
+/// Entries on the checkout page take precedence over the merchant's data of the customer.
 fn paying(fields: &Fields, payer: &Payer) -> Option<String> {
     ["msisdn", "phone"]
         .iter()

@@ -17,12 +17,12 @@ pub struct Api<'c> {
     pub config: Config,
 }
 
-/// What a request that moves money came to.
+/// Result of a request that moves money.
 pub enum Submitted<T> {
-    /// Its outcome is told: refused, or unknown.
+    /// The outcome is final or unknown: refused, or a lost response.
     Ended(Outcome),
     Accepted(Accepted<T>),
-    /// Flutterwave has this reference already: what became of the first is to be asked.
+    /// Flutterwave has this reference already: the first request has to be queried.
     Duplicate,
 }
 
@@ -67,7 +67,8 @@ impl<'c> Api<'c> {
         Ok(Self { cx, config })
     }
 
-    /// Asks for a payment, a transfer or a refund. It is never sent twice: nothing here makes a second one the same as the first.
+    /// Asks for a payment, a transfer or a refund. It is never sent twice: nothing here makes a
+    /// second one the same as the first.
     pub async fn submit<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -151,7 +152,7 @@ impl<'c> Api<'c> {
         })
     }
 
-    /// What a look-up finds; `None` for Flutterwave's own 404.
+    /// Result of a lookup; `None` for Flutterwave's own 404.
     pub async fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, Fault> {
         match self.look_up(path).await? {
             Some(answer) => part(answer.data),
@@ -222,7 +223,7 @@ fn refused(response: &Response) -> Fault {
     ))
 }
 
-/// Whatever it says, the key is the reason, and nothing was taken.
+/// Any other refusal is caused by the key, and no money was taken.
 fn misconfigured(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Declined {

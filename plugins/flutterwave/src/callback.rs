@@ -1,5 +1,6 @@
-//! Flutterwave's callbacks. What they carry proves who sent them once, and not what they say now: the secret hash is a constant, and
-//! the newer signature has no time in it. So a callback is never more than a hint to ask.
+//! Flutterwave's callbacks. Their content proves their sender once, and not the present state: the
+//! secret hash is a constant, and the newer signature has no time in it. So a callback is never
+//! more than a hint to query.
 
 use ring::hmac;
 use serde::Deserialize;
@@ -19,8 +20,9 @@ struct News {
     data: Value,
 }
 
-/// A hint when it carries the connection's secret hash, or a signature made with it; refused when it does not. Without a secret hash
-/// in the configuration everything is a hint: asking is always right.
+/// A hint when it carries the connection's secret hash, or a signature made with it; refused when
+/// it does not. Without a secret hash in the configuration everything is a hint: asking is always
+/// right.
 pub fn read(api: &Api<'_>, news: &Callback) -> Result<CallbackResult, Fault> {
     let body = news.body.bytes()?;
     let secret = api.config.secret_hash.as_str();
@@ -48,7 +50,8 @@ pub fn read(api: &Api<'_>, news: &Callback) -> Result<CallbackResult, Fault> {
     }
 }
 
-/// The signature counts before the constant when there are both. Either is compared in a time that tells nothing.
+/// The signature counts before the constant when there are both. Either is compared in a time that
+/// tells nothing.
 fn authenticate(secret: &str, news: &Callback, body: &[u8]) -> Result<(), &'static str> {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
     if let Some(signature) = news.header("flutterwave-signature") {

@@ -36,7 +36,8 @@ impl Charge {
         self.status == "failed"
     }
 
-    /// What it came to. Only `successful` and `failed` are final; a word that Flutterwave adds later is unknown.
+    /// Outcome of the charge. Only `successful` and `failed` are final; a word that Flutterwave
+    /// adds later is unknown.
     pub fn outcome(&self) -> Outcome {
         let outcome = match self.status.as_str() {
             "successful" => self.succeeded(),
@@ -67,7 +68,8 @@ impl Charge {
         }
     }
 
-    /// `amount` is what was paid for the merchant; `charged_amount` may have the payer's fee on top.
+    /// `amount` is what was paid for the merchant; `charged_amount` may have the payer's fee on
+    /// top.
     fn succeeded(&self) -> Outcome {
         match (&self.amount, &self.currency) {
             (Some(amount), Some(currency)) => Outcome::Succeeded {
@@ -90,14 +92,14 @@ pub struct HostedLink {
     pub link: String,
 }
 
-/// What stands beside `data` in the answer to a charge.
+/// Fields beside `data` in the response to a charge.
 #[derive(Debug, Deserialize)]
 pub struct Meta {
     #[serde(default)]
     pub authorization: Option<Authorization>,
 }
 
-/// How the payer goes on. Which fields there are depends on the mode.
+/// Next step of the payer. The fields that are present depend on the mode.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Authorization {
@@ -132,7 +134,8 @@ impl Authorization {
         }
     }
 
-    /// The payer sends `transfer_amount`, which can have a fee on top of what the merchant asks for.
+    /// The payer sends `transfer_amount`, which can have a fee on top of what the merchant asks
+    /// for.
     fn transfer(self, asked: &Money) -> Option<PayerAction> {
         let note = self.transfer_note.unwrap_or_default();
         let name = note
@@ -151,7 +154,7 @@ impl Authorization {
     }
 }
 
-/// The network asks for the PIN by itself.
+/// The network prompts for the PIN without our help.
 pub fn prompt() -> PayerAction {
     PayerAction::ConfirmOnPhone {
         prompt: Prompt::Auto,

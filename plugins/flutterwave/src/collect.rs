@@ -1,4 +1,4 @@
-//! Payments: what is asked for, and what the payer does next.
+//! Payments: the request, and the payer's next step.
 
 use serde_json::{Value, json};
 use switchyard_gateway::{
@@ -97,7 +97,7 @@ pub async fn charge(
     }
 }
 
-/// What one kind of charge needs beyond the others; its name, or why it cannot be.
+/// Additional fields of one kind of charge; its name, or the reason why it is impossible.
 fn details(
     method: &Method,
     way: Way,

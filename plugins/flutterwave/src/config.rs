@@ -1,4 +1,4 @@
-//! What an operator enters for a connection.
+//! Configuration of a connection, as the operator enters it.
 
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault};
@@ -6,7 +6,7 @@ use switchyard_gateway::{Context, Environment, Fault};
 #[derive(Deserialize)]
 pub struct Config {
     pub secret_key: String,
-    /// What the dashboard calls "secret hash": every callback carries it.
+    /// "Secret hash" of the dashboard: every callback carries it.
     #[serde(default)]
     pub secret_hash: String,
     #[serde(default)]
@@ -14,8 +14,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Test and live share one address, and the key alone decides which money moves. So a key of the other environment is refused
-    /// before anything leaves.
+    /// Test and live share one address, and the key alone decides which money moves. So a key of
+    /// the other environment is refused before anything leaves.
     pub fn read(cx: &Context) -> Result<Self, Fault> {
         let config: Self = cx.config()?;
         match config.wrong_key(cx.environment()) {

@@ -1,4 +1,5 @@
-//! Amounts in JSON without a binary fraction on the way: Flutterwave writes and reads them as numbers.
+//! Amounts in JSON without a binary fraction in between: Flutterwave writes and reads them as
+//! numbers.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,7 +10,7 @@ pub fn read<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
     serde_json::from_str(&numbers_as_text(json))
 }
 
-/// `{"a":1.50}` becomes `{"a":"1.50"}`. What is inside quotation marks stays as it is.
+/// `{"a":1.50}` becomes `{"a":"1.50"}`. Text inside quotation marks stays as it is.
 fn numbers_as_text(json: &str) -> String {
     let mut out = String::with_capacity(json.len() + json.len() / 8);
     let mut is_string = false;

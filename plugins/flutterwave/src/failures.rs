@@ -1,5 +1,6 @@
-//! What Flutterwave's words mean in the engine's. Version 3 has no codes, only text, and not one text for one thing: so each row is a
-//! part of a text, in lower case, and the first row that fits decides. The text itself is always kept beside the reason.
+//! Mapping of Flutterwave's messages to the engine's words. Version 3 has no codes, only text, and
+//! not one text for one thing: so each row is a part of a text, in lower case, and the first row
+//! that fits decides. The text itself is always kept beside the reason.
 
 use switchyard_gateway::{DeclineReason, Outcome};
 
@@ -8,7 +9,8 @@ use DeclineReason::{
     Misconfigured, NotPermitted, Other, PayerDeclined, PayerTimeout, ProviderUnavailable,
 };
 
-/// May another gateway be tried at once? Only when Flutterwave, and not the payer or recipient, was the reason.
+/// May another gateway be tried at once? Only when Flutterwave, and not the payer or recipient, was
+/// the reason.
 const ELSEWHERE: bool = true;
 const NOWHERE: bool = false;
 
@@ -77,7 +79,7 @@ pub const PAYOUTS: &[Row] = &[
     ("is required", Misconfigured, ELSEWHERE),
 ];
 
-/// Of refunds, which nobody else can make.
+/// Messages of refunds, which no other connection can make.
 #[rustfmt::skip]
 pub const REFUNDS: &[Row] = &[
     ("insufficient", MerchantFunds, NOWHERE),

@@ -1,15 +1,18 @@
-//! Flutterwave, version 3 of its API: cards on its hosted page, Nigerian bank transfers, USSD and QR codes, mobile money, and
-//! payouts to wallets.
+//! Flutterwave, version 3 of its API: cards on its hosted page, Nigerian bank transfers, USSD and
+//! QR codes, mobile money, and payouts to wallets.
 //!
-//! What it promises:
-//! - A payment is asked for once. Flutterwave makes a second one of a second request, so what was lost is asked about by our
-//!   reference and never sent again.
-//! - Failed means that Flutterwave said so. On its own page a failed card is not the end: the payer may try another until the
-//!   page's time is up. "Not found" means that the payer has not begun, as long as they still could.
-//! - Amounts go and come digit by digit. What was really paid is told, more or less than asked, for the engine to judge.
+//! Promises:
+//! - A payment is requested once. Flutterwave makes a second one of a second request, so after a
+//!   lost response the gateway queries by our reference and never sends again.
+//! - Failed means that Flutterwave said so. On its own page a failed card is not the end: the payer
+//!   may try another until the page's time is up. "Not found" means that the payer has not begun,
+//!   as long as they still could.
+//! - Amounts are sent and read digit by digit. The amount really paid is reported, more or less
+//!   than requested, for the engine to judge.
 //! - A callback is a hint to ask, whatever it carries.
 //!
-//! What it leaves out: cards through the merchant's own form, subscriptions, split payments, and Flutterwave's version 4.
+//! Left out: cards through the merchant's own form, subscriptions, split payments, and
+//! Flutterwave's version 4.
 
 mod api;
 mod callback;
@@ -39,7 +42,7 @@ use self::transfers::{Refunded, Transfer};
 #[derive(Default)]
 pub struct Flutterwave;
 
-/// What an attempt keeps.
+/// State that an attempt keeps.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     kind: Kind,
@@ -223,7 +226,8 @@ impl Gateway for Flutterwave {
 
 gateway!(Flutterwave);
 
-/// What is known of a payment by now. A failure, or nothing, is the end only when the payer can try no more.
+/// Current outcome of a payment. A failure, or no payment, is the end only when the payer can try
+/// no more.
 fn so_far(
     cx: &Context,
     method: &Method,
@@ -240,7 +244,8 @@ fn so_far(
         }
         Some(charge) => charge.outcome(),
         None => match kept {
-            // Also where the answer was lost: nobody has the link or the account, and it takes no money any more.
+            // Also after a lost response: the link or the account was never shown, and accepts no
+            // money any more.
             Some(kept) if is_over && !kept.is_made && (kept.is_shown || is_dated(way)) => {
                 let why = "The payer did not begin to pay in time.";
                 Outcome::declined(DeclineReason::Expired, why).with_provider_code("not_begun")
@@ -316,7 +321,7 @@ const TEXT_CHARACTERS: usize = 100;
 const PAGE_LASTS_S: i64 = 20 * 60;
 /// Clocks differ, and a last try takes a while until it shows.
 const PAGE_GRACE_S: i64 = 10 * 60;
-/// How long the account of a bank transfer takes money, and how long a transfer may be under way.
+/// Time for which the account of a bank transfer accepts money, and time that a transfer may take.
 const ACCOUNT_LASTS_S: i64 = 30 * 60;
 const ACCOUNT_GRACE_S: i64 = 30 * 60;
 /// Flutterwave does not say how long its other pages and codes last.

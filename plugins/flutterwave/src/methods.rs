@@ -1,5 +1,5 @@
-//! What Flutterwave can do with each method code of ours: one table, from which the rows of `gateway.json` follow (a test holds the
-//! two against each other).
+//! Flutterwave's counterpart of each of our method codes: one table, from which the rows of
+//! `gateway.json` follow (a test holds the two against each other).
 //!
 //! `barter` is missing because Flutterwave has closed that product.
 
@@ -7,7 +7,7 @@ use switchyard_gateway::{Fault, Money};
 
 use Way::{BankTransfer, Mobile, Page, Qr, Ussd};
 
-/// How a payment is collected.
+/// Way of collecting a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// On Flutterwave's own page, where the payer may try several cards.
@@ -18,7 +18,8 @@ pub enum Way {
     Ussd,
     /// By a QR code that the payer scans with the bank's app.
     Qr,
-    /// From a wallet: the type of charge, and the network where the type has several and takes its name.
+    /// From a wallet: the type of charge, and the network where the type has several and takes its
+    /// name.
     Mobile(&'static str, Option<&'static str>),
 }
 
@@ -38,7 +39,8 @@ pub struct Method {
 pub struct Country {
     pub alpha2: &'static str,
     pub dial_code: &'static str,
-    /// Numbers are written with a leading 0 inside the country, which falls away after the dial code.
+    /// Numbers are written with a leading 0 inside the country, which falls away after the dial
+    /// code.
     pub has_trunk_zero: bool,
 }
 
@@ -60,7 +62,8 @@ impl Method {
         }
     }
 
-    /// The amount in major units, digit by digit as a JSON number: without decimals when it is whole.
+    /// The amount in major units, digit by digit as a JSON number: without decimals when it is
+    /// whole.
     pub fn amount(&self, money: &Money) -> Result<String, Fault> {
         if money.currency != self.currency {
             return Err(Fault::config(format!(
@@ -82,7 +85,8 @@ impl Method {
 }
 
 impl Country {
-    /// The digits of a number with the dial code. Whether it is a number of the network is for Flutterwave to say.
+    /// The digits of a number with the dial code. Whether it is a number of the network is for
+    /// Flutterwave to say.
     fn msisdn(&self, typed: &str) -> Option<String> {
         let digits: String = typed.chars().filter(char::is_ascii_digit).collect();
         if digits.is_empty() {

@@ -39,7 +39,8 @@ impl Transfer {
         }
     }
 
-    /// Only `SUCCESSFUL`, `FAILED` and `REVERSED` are final; a word that Flutterwave adds later is unknown.
+    /// Only `SUCCESSFUL`, `FAILED` and `REVERSED` are final; a word that Flutterwave adds later is
+    /// unknown.
     pub fn outcome(&self) -> Outcome {
         let text = self.complete_message.as_deref().unwrap_or_default();
         let outcome = match self.status.as_str() {
@@ -78,7 +79,8 @@ pub struct Refunded {
 }
 
 impl Refunded {
-    /// The status has the way behind it: `completed-mpgs`, `pending-momo`. A refund names no currency: it is the payment's.
+    /// The status has the way behind it: `completed-mpgs`, `pending-momo`. A refund names no
+    /// currency: it is the payment's.
     pub fn outcome(&self, currency: &str) -> Outcome {
         let word = self.status.split('-').next().unwrap_or_default();
         let outcome = match (word, &self.amount_refunded) {

@@ -1,5 +1,6 @@
-// Calls Flutterwave's own client, flutterwave-node-v3, against the simulator. It checks what it is given by its own schema before it
-// sends it, and knows nothing of our code. An object on standard input, the answers on standard output.
+// Calls Flutterwave's own client, flutterwave-node-v3, against the simulator. It checks what it is
+// given by its own schema before it sends it, and knows nothing of our code. An object on standard
+// input, the answers on standard output.
 
 import { EventEmitter } from 'node:events';
 import { createRequire } from 'node:module';
@@ -7,7 +8,8 @@ import { readFileSync } from 'node:fs';
 
 const require = createRequire(`${process.env.SWITCHYARD_NPM_PACKAGES}/package.json`);
 
-// The client reports its use to its maker over https. The simulator is spoken to by fetch, so this cuts off nothing but that.
+// The client reports its use to its maker over https. The simulator is spoken to by fetch, so this
+// cuts off nothing but that.
 process.env.FLW_SDK_STATE_PATH = '/dev/null';
 require('https').request = () => {
   const request = new EventEmitter();

@@ -1,6 +1,6 @@
-//! The simulator and the gateway's requests against an implementation that is not ours: Flutterwave's own client for Node.js. It
-//! checks each request by its own schema before it sends it. Without it, the gateway and the simulator could share a
-//! misunderstanding.
+//! The simulator and the gateway's requests against an implementation that is not ours:
+//! Flutterwave's own client for Node.js. It checks each request by its own schema before it sends
+//! it. Without it, the gateway and the simulator could share a misunderstanding.
 //!
 //! `cargo xtask test doubles` installs the package and runs this; it is ignored otherwise.
 
@@ -50,7 +50,7 @@ fn thousand(method: &Method) -> Money {
     Money::from_minor(minor, method.currency, decimals)
 }
 
-/// What the gateway sends for a payment or a payout.
+/// Request of the gateway for a payment or a payout.
 async fn sent(flutterwave: &Simulator, method: &Method, operation: Operation) -> Value {
     let driver = Driver::<Flutterwave>::new(flutterwave.config());
     let mut state = Value::Null;

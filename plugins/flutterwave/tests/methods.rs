@@ -1,4 +1,5 @@
-//! The table of methods against the manifest and the engine's catalogue, and how numbers, banks and amounts are written.
+//! The table of methods against the manifest and the engine's catalogue, and how numbers, banks and
+//! amounts are written.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -64,10 +65,10 @@ fn the_manifest_has_one_row_for_each_method_and_direction_and_no_other() {
 #[test]
 fn every_method_is_one_of_the_catalogue_with_its_currency_and_countries() {
     let payments = catalogue(include_str!(
-        "../../../engine/src/directory/data/payment_methods.json"
+        "../../../engine/core/src/directory/data/payment_methods.json"
     ));
     let payouts = catalogue(include_str!(
-        "../../../engine/src/directory/data/payout_methods.json"
+        "../../../engine/core/src/directory/data/payout_methods.json"
     ));
     for row in manifest().methods {
         let known = match row.direction {

@@ -18,7 +18,8 @@ use switchyard_testkit::{Driver, Mishap, NOW_SECONDS};
 use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
 
 const PAYS: &str = "0551234987";
-/// When the page and the account of a bank transfer take nothing any more, and the gateway knows it.
+/// When the page and the account of a bank transfer take nothing any more, and the gateway knows
+/// it.
 const PAGE_IS_OVER: &str = "2026-11-20T10:31:00.000000Z";
 const ACCOUNT_IS_OVER: &str = "2026-11-20T11:01:00.000000Z";
 
@@ -27,7 +28,7 @@ struct Bench {
     driver: Driver<Flutterwave>,
 }
 
-/// What the engine keeps of an attempt.
+/// State that the engine keeps of an attempt.
 struct Attempt {
     reference: String,
     method: &'static Method,
@@ -290,7 +291,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() {
             .flutterwave
             .mishaps
             .next("POST", "/v3/charges", mishap.clone());
-        // What is asked meanwhile is not found at first: that proves nothing.
+        // The next query gets "not found" at first: that proves nothing.
         bench.flutterwave.hide_for(1);
         let (mut attempt, called) = bench.pay(2 * at, "mpesa_ke").await;
         assert!(unclear(&called), "{mishap:?}: {called:?}");

@@ -16,12 +16,12 @@ pub struct Api<'c> {
     pub config: Config,
 }
 
-/// What the request to make a transfer came to.
+/// Result of the request to make a transfer.
 pub enum Submitted {
-    /// Its outcome is told: refused, or unknown.
+    /// The outcome is final or unknown: refused, or a lost response.
     Ended(Outcome),
     Accepted(Initiated),
-    /// pawaPay has had this id before and did nothing: what became of the first is to be asked.
+    /// pawaPay has had this id before and did nothing: the first request has to be queried.
     Duplicate,
 }
 
@@ -66,7 +66,7 @@ impl<'c> Api<'c> {
         })
     }
 
-    /// What became of a transfer, by our id; `None` when pawaPay does not know it.
+    /// Present state of a transfer, by our id; `None` when pawaPay does not know it.
     pub async fn ask(&self, kind: Kind, id: &str) -> Result<Option<Transfer>, Fault> {
         let response = self
             .get(&format!("/v2/{}/{id}", kind.path()))
@@ -106,7 +106,7 @@ impl<'c> Api<'c> {
         Ok(self.get(&path).timeout(LOOK_UP).send().await?)
     }
 
-    /// How a payer of this operator confirms.
+    /// Instructions for payers of this operator.
     pub async fn instructions(&self, operator: &Operator) -> Instructions {
         if let Some(kept) = Instructions::cached(self.cx, operator).await {
             return kept;
@@ -157,7 +157,8 @@ pub fn read<T: serde::de::DeserializeOwned>(response: &Response) -> Result<T, Fa
     response.json()
 }
 
-/// The documents disagree which of the two says what: both mean that the token, or what it may do, is wrong.
+/// The documents disagree which of the two says what: both mean that the token, or what it may do,
+/// is wrong.
 pub const fn is_refusal_at_the_door(status: u16) -> bool {
     matches!(status, 401 | 403)
 }
@@ -189,6 +190,6 @@ fn retry_after(response: &Response) -> Duration {
 
 const TOO_MANY: u16 = 429;
 const CONTENT_TYPE: &str = "application/json; charset=UTF-8";
-/// Behind a payer's back: what is only looked up must not hold the payment up.
+/// Timeout of optional lookups: they must not delay the payment.
 const LOOK_UP: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);

@@ -1,4 +1,5 @@
-//! pawaPay's callbacks: the `data` of a status answer, signed when the account has that switched on.
+//! pawaPay's callbacks: the `data` of a status answer, signed when the account has that switched
+//! on.
 
 use switchyard_gateway::{Callback, CallbackResult, Fault, LogLevel};
 
@@ -6,8 +7,8 @@ use crate::api::Api;
 use crate::signature::{self, PublicKeys, Untrusted};
 use crate::transfers::Transfer;
 
-/// Trusted with its outcome when the signature is pawaPay's, over this body and for our address, and fresh. All else is a hint:
-/// whoever sent it, asking pawaPay is right.
+/// A callback is trusted with its outcome when the signature is pawaPay's, over this body and for
+/// our address, and fresh. Any other is a hint: a query of pawaPay is right for any sender.
 pub async fn read(api: &Api<'_>, news: &Callback) -> Result<CallbackResult, Fault> {
     let body = news.body.bytes()?;
     let Ok(transfer) = serde_json::from_slice::<Transfer>(&body) else {

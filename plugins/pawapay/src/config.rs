@@ -1,4 +1,4 @@
-//! What an operator enters for a connection.
+//! Configuration of a connection, as the operator enters it.
 
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault};
@@ -8,7 +8,8 @@ pub struct Config {
     pub api_token: String,
     #[serde(default)]
     base_url: String,
-    /// Where pawaPay sends its callbacks, when that is another address than the engine's own for this connection.
+    /// Address to which pawaPay sends its callbacks, if it is not the engine's own for this
+    /// connection.
     #[serde(default)]
     callback_url: String,
 }
@@ -27,7 +28,7 @@ impl Config {
         }
     }
 
-    /// The address of our callbacks as pawaPay sees it: what the operator says, or else the engine.
+    /// Address of our callbacks as pawaPay sees it: the operator's setting, or else the engine's.
     pub fn callback_url<'a>(&'a self, engines: Option<&'a str>) -> Option<&'a str> {
         match self.callback_url.as_str() {
             "" => engines,

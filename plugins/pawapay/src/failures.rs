@@ -1,4 +1,4 @@
-//! What pawaPay's failure codes mean in the engine's words.
+//! Mapping of pawaPay's failure codes to the engine's words.
 
 use switchyard_gateway::{DeclineReason, Outcome};
 
@@ -7,11 +7,13 @@ use DeclineReason::{
     Misconfigured, NotPermitted, Other, PayerBusy, PayerDeclined, ProviderUnavailable,
 };
 
-/// May another gateway be tried at once? Only when pawaPay, and not the payer or recipient, was the reason.
+/// May another gateway be tried at once? Only when pawaPay, and not the payer or recipient, was the
+/// reason.
 const ELSEWHERE: bool = true;
 const NOWHERE: bool = false;
 
-/// Code, reason, retryable. A code that is not here means [`Other`]; the code itself is always kept beside the reason.
+/// Code, reason, retryable. A code that is not here means [`Other`]; the code itself is always kept
+/// beside the reason.
 #[rustfmt::skip]
 pub const FAILURES: &[(&str, DeclineReason, bool)] = &[
     // The payer or the recipient.
@@ -60,7 +62,8 @@ pub const FAILURES: &[(&str, DeclineReason, bool)] = &[
     ("NOT_FOUND", NotPermitted, NOWHERE),
 ];
 
-/// A final no. `UNKNOWN_ERROR` is none, whatever stands beside it: pawaPay itself does not know.
+/// A final refusal. `UNKNOWN_ERROR` is none, whatever other fields it has: pawaPay itself does not
+/// know the outcome.
 pub fn outcome(code: &str, message: &str) -> Outcome {
     if code == UNKNOWN {
         return Outcome::unknown(format!("pawaPay does not know the outcome: {message}"));

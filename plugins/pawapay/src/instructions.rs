@@ -1,6 +1,7 @@
-//! What the payer is to do on the phone, from pawaPay's active configuration.
+//! Payer's steps on the phone, from pawaPay's active configuration.
 //!
-//! It is a courtesy: when it cannot be had or read, the payer is told to wait for the prompt, and nothing else changes.
+//! They are optional: without them the payer reads that the prompt will come, and nothing else
+//! changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +23,7 @@ pub struct Instructions {
 }
 
 impl Instructions {
-    /// What the cache has for an operator, if anything.
+    /// The cached instructions of an operator, if any.
     pub async fn cached(cx: &Context, operator: &Operator) -> Option<Self> {
         let kept = cx.cached(key(operator)).await?;
         serde_json::from_str(&kept).ok()
@@ -59,7 +60,7 @@ impl Instructions {
         }
     }
 
-    /// How the payer gets the code that a payment needs beforehand.
+    /// Ways to get the code that a payment needs beforehand.
     pub fn how(&self) -> Texts {
         let joined = self
             .steps
@@ -69,7 +70,8 @@ impl Instructions {
     }
 }
 
-/// `operationTypes` is an object by type, or a list of such objects, or a list of objects that name their type: all three occur.
+/// `operationTypes` is an object by type, or a list of such objects, or a list of objects that name
+/// their type: all three occur.
 fn deposit<'a>(answer: &'a Value, operator: &Operator) -> Option<&'a Value> {
     let listed = |value: &'a Value, list: &str, name: &str, wanted: &str| {
         let rows = value.get(list)?.as_array()?;
@@ -105,7 +107,7 @@ fn steps(channel: &Value) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// What to dial: named for the channel or for one of its steps.
+/// Code to dial: named for the channel or for one of its steps.
 fn short_code(channel: &Value) -> Option<String> {
     let of = |value: &Value| {
         let code = value.get("variables")?.get("shortCode")?;
@@ -126,7 +128,7 @@ fn key(operator: &Operator) -> String {
 }
 
 const DEPOSIT: &str = "DEPOSIT";
-/// They change about once a year.
+/// The instructions change about once a year.
 const KEPT: Duration = Duration::from_secs(6 * 60 * 60);
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
-//! pawaPay, version 2 of its API: mobile money of some thirty operators, in both directions, and refunds.
+//! pawaPay, version 2 of its API: mobile money of some thirty operators, in both directions, and
+//! refunds.
 //!
-//! What it promises:
+//! Promises:
 //! - Our reference is pawaPay's id, so the same attempt moves money once, however often it is sent.
-//! - Failed means that pawaPay said REJECTED or FAILED. A time-out, a 5xx, `UNKNOWN_ERROR` and a word that is not known mean
-//!   unknown, and "not found" means what the manifest says: nothing before 15 minutes.
-//! - A callback counts only with pawaPay's own signature over our own address; without, it is a hint to ask.
+//! - Failed means that pawaPay said REJECTED or FAILED. A time-out, a 5xx, `UNKNOWN_ERROR` and a
+//!   word that is not known mean unknown, and "not found" means what the manifest says: nothing
+//!   before 15 minutes.
+//! - A callback counts only with pawaPay's own signature over our own address; without, it is a
+//!   hint to ask.
 //!
-//! What it leaves out: remittances, bulk payouts and the hosted payment page.
+//! Left out: remittances, bulk payouts and the hosted payment page.
 
 mod api;
 mod callback;
@@ -35,11 +38,11 @@ use self::transfers::{Initiated, Kind, metadata, wallet};
 #[derive(Default)]
 pub struct PawaPay;
 
-/// What an attempt keeps.
+/// State that an attempt keeps.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     kind: Kind,
-    /// Nothing was sent yet: the payer's code is waited for.
+    /// No request was sent yet: the payer's code is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     waits_for_code: Option<WaitsForCode>,
 }
@@ -140,7 +143,8 @@ impl Gateway for PawaPay {
         transfer(&api, Kind::Payout, &ask.reference, &body).await
     }
 
-    /// The same refund again asks what became of it: its reference makes it happen once.
+    /// A repeated refund returns the present state of the first one: its reference makes it happen
+    /// once.
     async fn refund(&self, cx: &Context, ask: Refund) -> Result<Outcome, Fault> {
         let operator = Operator::of(&ask.method)?;
         let api = Api::new(cx)?;
@@ -216,7 +220,8 @@ async fn duplicate(api: &Api<'_>, kind: Kind, reference: &str) -> Result<Outcome
     })
 }
 
-/// The deposit is accepted: from here nothing that goes wrong changes that, it only leaves the payer with fewer words.
+/// The deposit is accepted: after this no failure changes that, it only leaves the payer with fewer
+/// words.
 async fn next_step(
     api: &Api<'_>,
     operator: &Operator,
@@ -253,7 +258,7 @@ async fn next_step(
     Outcome::awaiting(api.instructions(operator).await.action())
 }
 
-/// Nothing is sent before the payer has given the code.
+/// Sends nothing before the payer has entered the code.
 async fn wait_for_code(
     api: &Api<'_>,
     operator: &Operator,
@@ -295,7 +300,8 @@ fn no_number() -> Outcome {
         .about_field("msisdn")
 }
 
-/// How long the payer's code is taken, and when an attempt without one is over. A call ends within a minute, so the two cannot meet.
+/// How long the payer's code is taken, and when an attempt without one is over. A call ends within
+/// a minute, so the two cannot meet.
 const CODE_IS_TAKEN_S: i64 = 15 * 60;
 const CODE_EXPIRES_S: i64 = 20 * 60;
 /// The operator's page is there within a second or two.

@@ -1,6 +1,7 @@
-//! What the payer reads on the phone: 4 to 22 letters, digits and spaces.
+//! Text on the payer's phone: 4 to 22 letters, digits and spaces.
 
-/// The description as pawaPay takes it. Accents fall, all else becomes a space, and what is too long ends at a word.
+/// The description in pawaPay's form. Accents are dropped, other characters become spaces, and a
+/// long text is cut at a word.
 pub fn customer_message(description: &str) -> String {
     let plain: String = description.chars().map(plain).collect();
     let mut message = String::new();
@@ -15,7 +16,7 @@ pub fn customer_message(description: &str) -> String {
         message.push_str(word);
     }
     if message.is_empty() {
-        // One word that is too long by itself.
+        // One word that is too long alone.
         let word = plain.split_ascii_whitespace().next().unwrap_or_default();
         message = word.chars().take(LONGEST).collect();
     }

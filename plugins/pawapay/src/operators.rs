@@ -1,12 +1,12 @@
-//! The operators that pawaPay reaches and that have a method code of ours: one table, from which the rows of `gateway.json` follow
-//! (a test holds the two against each other).
+//! The operators that pawaPay reaches and that have a method code of ours: one table, from which
+//! the rows of `gateway.json` follow (a test holds the two against each other).
 //!
-//! pawaPay serves more operators (Congo, Ethiopia, Gabon, Lesotho, Mozambique, Sierra Leone): they have no method code, so nobody
-//! could ask for them.
+//! pawaPay serves more operators (Congo, Ethiopia, Gabon, Lesotho, Mozambique, Sierra Leone): they
+//! have no method code, so no payment could use them.
 
 use switchyard_gateway::{Fault, Money};
 
-/// Who approves a payment, and how.
+/// Approval of a payment: by whom, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authorisation {
     /// A prompt for the PIN comes to the phone, or the payer calls it up.
@@ -35,7 +35,8 @@ pub struct Country {
     pub alpha2: &'static str,
     pub alpha3: &'static str,
     pub dial_code: &'static str,
-    /// Numbers are written with a leading 0 inside the country, which falls away after the dial code.
+    /// Numbers are written with a leading 0 inside the country, which falls away after the dial
+    /// code.
     pub has_trunk_zero: bool,
 }
 
@@ -49,8 +50,9 @@ impl Operator {
         })
     }
 
-    /// How many decimals an amount may have. The currencies without cents have none with any operator; of the others some operators
-    /// take none either, and refuse them with `INVALID_AMOUNT`.
+    /// How many decimals an amount may have. The currencies without cents have none with any
+    /// operator; of the others some operators take none either, and refuse them with
+    /// `INVALID_AMOUNT`.
     pub fn decimals(&self) -> u8 {
         match self.currency {
             "XOF" | "XAF" | "UGX" | "RWF" => 0,
@@ -58,7 +60,8 @@ impl Operator {
         }
     }
 
-    /// The amount as this operator takes it: without decimals whenever it is whole, which all of them take.
+    /// The amount as this operator takes it: without decimals whenever it is whole, which all of
+    /// them take.
     pub fn amount(&self, money: &Money) -> Result<String, Fault> {
         if money.currency != self.currency {
             return Err(Fault::config(format!(
@@ -75,8 +78,8 @@ impl Operator {
 }
 
 impl Country {
-    /// The digits of a number with the dial code, as pawaPay wants them; `None` when there are none. Whether it is a number of the
-    /// operator is for pawaPay to say.
+    /// The digits of a number with the dial code, as pawaPay wants them; `None` when there are
+    /// none. Whether it is a number of the operator is for pawaPay to say.
     pub fn msisdn(&self, typed: &str) -> Option<String> {
         let digits: String = typed.chars().filter(char::is_ascii_digit).collect();
         if digits.is_empty() {

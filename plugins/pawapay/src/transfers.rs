@@ -6,7 +6,7 @@ use switchyard_gateway::{Amount, Direction, Outcome, PayerAction};
 
 use crate::failures;
 
-/// Which of the three. It is kept with the attempt, because a refund is asked about at an address of its own.
+/// Kind of transfer. It is kept with the attempt, because a refund has a query address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -56,7 +56,7 @@ pub fn metadata(transaction: &str) -> Value {
     json!([{ "transactionId": transaction }])
 }
 
-/// What the request to make one is answered with.
+/// Response to the request for a transfer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Initiated {
@@ -91,7 +91,8 @@ pub struct Asked {
     pub data: Option<Transfer>,
 }
 
-/// One of the three as the status answer and the callback show it. Its metadata, an object here, is not needed: the id is ours.
+/// One of the three as the status answer and the callback show it. Its metadata, an object here, is
+/// not needed: the id is ours.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Transfer {
@@ -115,7 +116,8 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Which of the three it is, and its id. A refund names the deposit that it refunds, too, so it is looked for first.
+    /// Which of the three it is, and its id. A refund names the deposit that it refunds, too, so it
+    /// is looked for first.
     pub fn identity(&self) -> Option<(Kind, &str)> {
         [
             (Kind::Refund, &self.refund_id),
@@ -126,7 +128,8 @@ impl Transfer {
         .find_map(|(kind, id)| Some((kind, id.as_deref()?)))
     }
 
-    /// What it came to. Only COMPLETED, FAILED and REJECTED are final; a word that pawaPay adds later is unknown.
+    /// Outcome of the transfer. Only COMPLETED, FAILED and REJECTED are final; a word that pawaPay
+    /// adds later is unknown.
     pub fn outcome(&self) -> Outcome {
         let outcome = match self.status.as_str() {
             "COMPLETED" => self.completed(),

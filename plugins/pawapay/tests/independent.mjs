@@ -1,5 +1,5 @@
-// Signs and verifies as pawaPay's own example does: with the npm package http-message-signatures, which knows nothing of our code.
-// One JSON object on standard input, one on standard output.
+// Signs and verifies as pawaPay's own example does: with the npm package http-message-signatures,
+// which knows nothing of our code. One JSON object on standard input, one on standard output.
 
 import { createHash, createPublicKey, createSign, createVerify, generateKeyPairSync } from 'node:crypto';
 import { createRequire } from 'node:module';

@@ -1,5 +1,5 @@
-//! Signatures against an implementation that is not ours: the npm package that pawaPay's own example uses. Without it, the gateway
-//! and the simulator could share a misunderstanding.
+//! Signatures against an implementation that is not ours: the npm package that pawaPay's own
+//! example uses. Without it, the gateway and the simulator could share a misunderstanding.
 //!
 //! `cargo xtask test doubles` installs the package and runs these; they are ignored otherwise.
 

@@ -1,4 +1,4 @@
-//! What each answer of pawaPay means, row by row, without a network.
+//! Meaning of each of pawaPay's responses, row by row, without a network.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -84,7 +84,7 @@ fn a_deposit_says_what_pawapay_asks_for_and_our_reference_is_its_id() {
             "customerMessage": "A sample", "metadata": [{ "transactionId": "py_01jd4v3z6q8k9m2n5p7r1s3t4v" }]
         })
     );
-    // The instructions could not be had, and the payer is told to wait for the prompt.
+    // The instructions could not be fetched, and the payer reads that the prompt will come.
     let action = PayerAction::ConfirmOnPhone {
         prompt: Prompt::Auto,
         steps: Default::default(),
@@ -487,7 +487,7 @@ fn a_code_that_comes_later_sends_the_payment_unless_it_comes_too_late() {
     assert_eq!(sent["depositId"], REFERENCE);
     let wallet = &sent["payer"]["accountDetails"];
     assert_eq!(wallet["phoneNumber"], "22607345789");
-    // From here on pawaPay is asked, and not the state.
+    // After this, pawaPay is queried, not the state.
     let still = testing::query("orange_bf", Direction::Collect, 1_000, "XOF", 0);
     let asked = call(Operation::Query).input(&still).state(end.state);
     let asked = asked

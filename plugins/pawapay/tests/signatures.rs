@@ -1,4 +1,4 @@
-//! Callbacks: what is trusted, and everything that must not be.
+//! Callbacks: trusted ones, and everything that must not be.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -17,7 +17,7 @@ use simulator::{Scheme, Signer};
 const URL: &str = "https://pay.example.com/callbacks/con_1";
 const ID: &str = "8917c345-4791-4285-a416-62f24b6982db";
 
-/// pawaPay's published example, and what it signs.
+/// pawaPay's published example, and the text that it signs.
 fn vector() -> (Value, Callback) {
     let vector: Value = serde_json::from_str(include_str!("vectors.json")).unwrap();
     let headers = vector["headers"].as_object().unwrap().iter();
@@ -102,7 +102,7 @@ fn signed(signer: &Signer) -> Letter {
     signer.sign(URL, "2026-11-20T10:00:00.000Z", NOW_SECONDS - 5, news())
 }
 
-/// What the gateway makes of it; the keys are these.
+/// Result of the gateway with these keys.
 fn read(letter: &Letter, url: Option<&str>, keys: &Value) -> Result<CallbackResult, Fault> {
     let end = Call::new(Operation::Callback)
         .config(json!({ "api_token": "t" }))

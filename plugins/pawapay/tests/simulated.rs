@@ -1,4 +1,5 @@
-//! The gateway against pawaPay's simulator, over real HTTP: every published test number, and every trap.
+//! The gateway against pawaPay's simulator, over real HTTP: every published test number, and every
+//! trap.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -47,7 +48,7 @@ impl Bench {
         self.driver.call(Operation::Query, ask, state).await
     }
 
-    /// Pays by MTN Benin under this reference: what the call came to.
+    /// Pays by MTN Benin under this reference, and returns the outcome of the call.
     async fn pay(&self, reference: &str, number: &str) -> Result<Outcome, Fault> {
         self.collect(&payment(reference, "mtn_bj", number), &mut Value::Null)
             .await

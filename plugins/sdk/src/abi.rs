@@ -1,7 +1,9 @@
-//! The C surface between the engine and a gateway, whole. The same structures in C are in `examples/gateway-c/gateway.c`.
+//! The C surface between the engine and a gateway, whole. The same structures in C are in
+//! `examples/gateway-c/gateway.c`.
 //!
-//! A library exports one symbol, [`SYMBOL`], of type [`Plugin`], and carries its manifest in the ELF section [`SECTION`].
-//! Nothing is freed across the boundary: bytes that are handed over are lent for the duration of the call, and the receiver copies.
+//! A library exports one symbol, [`SYMBOL`], of type [`Plugin`], and carries its manifest in the
+//! ELF section [`SECTION`]. Nothing is freed across the boundary: bytes that are handed over are
+//! lent for the duration of the call, and the receiver copies.
 
 use std::ffi::c_void;
 
@@ -56,8 +58,8 @@ pub struct Sink {
     pub put: unsafe extern "C" fn(ctx: *mut c_void, part: Bytes),
 }
 
-/// Entry points of a gateway, the exported symbol. New entries come at its end; `size` is its length
-/// in bytes.
+/// Entry points of a gateway, the exported symbol. New entries come at its end; `size` is its
+/// length in bytes.
 #[repr(C)]
 pub struct Plugin {
     pub abi_major: u32,

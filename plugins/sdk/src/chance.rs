@@ -3,7 +3,8 @@
 pub(crate) struct Chance([u64; 4]);
 
 impl Chance {
-    /// From hexadecimal; 32 bytes are used. A short or empty seed still gives a sequence, the same one each time.
+    /// From hexadecimal; 32 bytes are used. A short or empty seed still gives a sequence, the same
+    /// one each time.
     pub(crate) fn from_seed(hex: &str) -> Self {
         let mut state = [
             0x9e37_79b9_7f4a_7c15,

@@ -1,5 +1,5 @@
-//! Context of one call: HTTP, sleep, cache, log, time, randomness, the connection's configuration and
-//! the attempt's state. The engine performs all input and output, as effects.
+//! Context of one call: HTTP, sleep, cache, log, time, randomness, the connection's configuration
+//! and the attempt's state. The engine performs all input and output, as effects.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -84,7 +84,8 @@ impl Context {
         }
     }
 
-    /// Keeps `state` with the attempt. It is durable before the next effect leaves and when the call ends.
+    /// Keeps `state` with the attempt. It is durable before the next effect leaves and when the
+    /// call ends.
     pub fn set_state(&self, state: &impl Serialize) -> Result<(), Fault> {
         let state = serde_json::to_value(state).map_err(|error| {
             Fault::message(format!("the attempt's state cannot be written: {error}"))
@@ -137,9 +138,10 @@ impl Context {
         self.cache(key, "", Duration::ZERO).await;
     }
 
-    /// The next number of a series, from 0: durable, and never given twice, whatever connection asks. All connections of this
-    /// gateway in one environment share the series of a name, so name it after what the numbers must be unique for; sandbox and live
-    /// count each for itself. List `counter` in the manifest's `needs`.
+    /// The next number of a series, from 0: durable, and never given twice, whatever connection
+    /// asks. All connections of this gateway in one environment share the series of a name, so name
+    /// it after what the numbers must be unique for; sandbox and live count each for itself. List
+    /// `counter` in the manifest's `needs`.
     pub async fn next_number(&self, series: impl Into<String>) -> Result<u64, Fault> {
         self.next_number_from(series, 0).await
     }
@@ -164,7 +166,8 @@ impl Context {
         }
     }
 
-    /// A line in the engine's log, beside this call. Never log a secret: the engine removes those it knows, and knows not all.
+    /// A line in the engine's log, beside this call. Never log a secret: the engine removes those
+    /// it knows, and knows not all.
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
         self.desk.papers().log.push(LogLine {
             level,
@@ -172,7 +175,8 @@ impl Context {
         });
     }
 
-    /// 64 bits of chance from the engine's seed for this call: for nonces that must differ, not for keys.
+    /// 64 bits of chance from the engine's seed for this call: for nonces that must differ, not for
+    /// keys.
     pub fn chance(&self) -> u64 {
         self.desk.papers().chance.next()
     }
@@ -185,8 +189,8 @@ impl Context {
     }
 }
 
-/// State that the gateway's code and the step that polls it share. The engine never runs two steps of
-/// a call at once, so the lock is never contended; it makes the future `Send`.
+/// State that the gateway's code and the step that polls it share. The engine never runs two steps
+/// of a call at once, so the lock is never contended; it makes the future `Send`.
 pub(crate) struct Desk(Mutex<Papers>);
 
 pub(crate) struct Papers {

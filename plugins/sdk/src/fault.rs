@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Error of a call without an outcome. **A fault never means declined**: the engine knows which requests
-/// were sent. A fault before the first write means *not sent*, a later one *unknown*. So `?` is safe
-/// everywhere in a gateway.
+/// Error of a call without an outcome. **A fault never means declined**: the engine knows which
+/// requests were sent. A fault before the first write means *not sent*, a later one *unknown*. So
+/// `?` is safe everywhere in a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     pub kind: FaultKind,
@@ -25,7 +25,8 @@ pub enum FaultKind {
     Config,
     /// A message of the engine could not be read, or the gateway does not have the operation.
     Message,
-    /// The provider answered in a way that the gateway cannot make sense of, or could not be reached.
+    /// The provider answered in a way that the gateway cannot make sense of, or could not be
+    /// reached.
     Provider,
     /// The gateway does not have this operation. Its manifest must not list it.
     Unsupported,

@@ -1,5 +1,6 @@
-//! HTTP as a gateway sees it: say what to send, await what came back. The engine does the sending, by its own rules: hosts of
-//! the manifest only, no redirects, at most 1 MiB an answer, at most 16 effects and 60 s a call.
+//! HTTP as a gateway sees it: say what to send, await what came back. The engine does the sending,
+//! by its own rules: hosts of the manifest only, no redirects, at most 1 MiB an answer, at most 16
+//! effects and 60 s a call.
 
 use std::fmt;
 use std::time::Duration;
@@ -94,8 +95,9 @@ impl<'c> RequestBuilder<'c> {
         self
     }
 
-    /// This request moves no money although its method could: a token, a look-up by POST. Getting this wrong turns a fault that
-    /// must be "unknown" into "not sent", so say it only of requests that may be repeated for ever.
+    /// This request moves no money although its method could: a token, a look-up by POST. Getting
+    /// this wrong turns a fault that must be "unknown" into "not sent", so say it only of requests
+    /// that may be repeated for ever.
     pub fn reads_only(mut self) -> Self {
         self.request.mutates = Some(false);
         self
@@ -176,7 +178,8 @@ impl Response {
         })
     }
 
-    /// The body as JSON of this shape. Anything else (an HTML page, half an answer) is a fault, which is never a decline.
+    /// The body as JSON of this shape. Anything else (an HTML page, half an answer) is a fault,
+    /// which is never a decline.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Fault::provider(format!(

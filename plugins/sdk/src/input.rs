@@ -34,7 +34,8 @@ pub struct Options {
     pub unit: Money,
 }
 
-/// An amount to move, in every notation that providers ask for, so that no gateway computes with it.
+/// An amount to move, in every notation that providers ask for, so that no gateway computes with
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money {
     /// In the currency's smallest unit: 2500 for 25.00 USD, 200 for 200 XOF.
@@ -58,7 +59,8 @@ impl Money {
         }
     }
 
-    /// In major units without decimals, for providers that know none. A fraction is refused, never rounded.
+    /// In major units without decimals, for providers that know none. A fraction is refused, never
+    /// rounded.
     pub fn whole(&self) -> Result<i64, Fault> {
         let unit = 10_i64
             .checked_pow(u32::from(self.decimals))
@@ -72,7 +74,8 @@ impl Money {
         Ok(self.minor / unit)
     }
 
-    /// In major units with at most `decimals` decimals, for providers whose operators differ. Digits are never rounded away.
+    /// In major units with at most `decimals` decimals, for providers whose operators differ.
+    /// Digits are never rounded away.
     pub fn with_decimals(&self, decimals: u8) -> Result<String, Fault> {
         if decimals == 0 {
             return self.whole().map(|whole| whole.to_string());
@@ -232,8 +235,9 @@ pub struct Query {
     pub environment: Environment,
 }
 
-/// Pass on what the payer typed after the attempt began: the code of an `enter_code`, as `input.code`. A wrong code is answered with
-/// another `enter_code` whose `how` says what was wrong.
+/// Pass on what the payer typed after the attempt began: the code of an `enter_code`, as
+/// `input.code`. A wrong code is answered with another `enter_code` whose `how` says what was
+/// wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubmitInput {
     pub reference: String,
@@ -281,9 +285,9 @@ pub struct Callback {
     pub path: String,
     #[serde(default)]
     pub query: String,
-    /// The address that the provider was given for its callbacks. A signature that covers host and path is held against this, not
-    /// against what a proxy made of them, and not against what the sender claims: the same news, signed for another's address,
-    /// is not news for us.
+    /// The address that the provider was given for its callbacks. A signature that covers host and
+    /// path is held against this, not against what a proxy made of them, and not against what the
+    /// sender claims: the same news, signed for another's address, is not news for us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     pub headers: Vec<(String, String)>,

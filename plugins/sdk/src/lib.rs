@@ -1,8 +1,8 @@
 //! SDK for gateways: the only part of Switchyard that a gateway depends on.
 //!
-//! A gateway is a shared library that *computes*: it says which HTTP request to send, and the engine sends it. There are no
-//! sockets, threads, clocks or globals inside. You write an ordinary `async fn`; each `send().await` crosses to the engine and
-//! comes back with the provider's answer.
+//! A gateway is a shared library that *computes*: it says which HTTP request to send, and the
+//! engine sends it. There are no sockets, threads, clocks or globals inside. You write an ordinary
+//! `async fn`; each `send().await` crosses to the engine and comes back with the provider's answer.
 //!
 //! ```ignore
 //! #[derive(Default)]
@@ -24,10 +24,12 @@
 //! gateway!(Acme);
 //! ```
 //!
-//! `gateway!` exports the one symbol of [`abi`] and embeds `gateway.json`, the manifest beside your `Cargo.toml`. In a test,
-//! [`testing`] drives the gateway and answers its effects without any library.
+//! `gateway!` exports the one symbol of [`abi`] and embeds `gateway.json`, the manifest beside your
+//! `Cargo.toml`. In a test, [`testing`] drives the gateway and answers its effects without any
+//! library.
 //!
-//! The one rule about money: **a fault never means declined**. The engine knows which requests left, so `?` is safe anywhere.
+//! The one rule about money: **a fault never means declined**. The engine knows which requests
+//! left, so `?` is safe anywhere.
 
 // One proof, one deed: a proof of several is a proof of none.
 #![deny(clippy::multiple_unsafe_ops_per_block)]
@@ -60,10 +62,12 @@ pub use outcome::{
 pub use time::Moment;
 pub use wire::{LogLevel, Operation};
 
-/// One provider's protocol. Write the operations that the provider has and list them in the manifest; leave the others out.
+/// One provider's protocol. Write the operations that the provider has and list them in the
+/// manifest; leave the others out.
 ///
-/// The engine creates a gateway for each call. It keeps nothing between calls: the configuration comes
-/// with the call, tokens belong into the engine's cache, and the engine stores the attempt's state.
+/// The engine creates a gateway for each call. It keeps nothing between calls: the configuration
+/// comes with the call, tokens belong into the engine's cache, and the engine stores the attempt's
+/// state.
 #[expect(
     async_fn_in_trait,
     reason = "`gateway!` names the concrete type, so the compiler checks that its futures are `Send`"
@@ -122,8 +126,8 @@ pub trait Gateway: Default + Send + Sync + 'static {
     }
 }
 
-/// Exports a gateway: the symbol `gateway_plugin_v1`, and `gateway.json` as ELF section `.gateway`. Once a crate. It also makes
-/// a test that holds the manifest against the code.
+/// Exports a gateway: the symbol `gateway_plugin_v1`, and `gateway.json` as ELF section `.gateway`.
+/// Once a crate. It also makes a test that holds the manifest against the code.
 #[macro_export]
 macro_rules! gateway {
     ($gateway:ident) => {

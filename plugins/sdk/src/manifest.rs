@@ -1,7 +1,8 @@
 //! `gateway.json`: the description of a gateway, readable without running it.
 //!
-//! [`Manifest::parse`] is used by the engine before it loads a library and by the test that `gateway!` makes, so an author sees
-//! the engine's refusals first. Each says what to do. Unknown fields are ignored.
+//! [`Manifest::parse`] is used by the engine before it loads a library and by the test that
+//! `gateway!` makes, so an author sees the engine's refusals first. Each says what to do. Unknown
+//! fields are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -54,13 +55,14 @@ pub struct Manifest {
     pub config: Value,
 }
 
-/// Features of an engine of this ABI beyond its first version: `counter`, the effect `counter.next`;
-/// `counter_from`, its field `from`; `list` and `options`, the operations of these names;
-/// `progress`, the payer action `wait`, and `received` of a pending outcome.
+/// Features of an engine of this ABI beyond its first version: `counter`, the effect
+/// `counter.next`; `counter_from`, its field `from`; `list` and `options`, the operations of these
+/// names; `progress`, the payer action `wait`, and `received` of a pending outcome.
 pub const FEATURES: [&str; 5] = ["counter", "counter_from", "list", "options", "progress"];
 
-/// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`, `acme.example:8443`, or
-/// `{config.field}`: the host of the URL that the connection's configuration has in that field.
+/// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`,
+/// `acme.example:8443`, or `{config.field}`: the host of the URL that the connection's
+/// configuration has in that field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Hosts {
@@ -125,7 +127,8 @@ pub struct Reference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReferenceFormat {
-    /// Digits and small letters of hexadecimal in five groups with hyphens between them: the only form there is.
+    /// Digits and small letters of hexadecimal in five groups with hyphens between them: the only
+    /// form there is.
     #[default]
     Uuid,
     /// Refused: a UUID has hyphens.
@@ -138,13 +141,15 @@ pub enum ReferenceFormat {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Capabilities {
-    /// The same request under the same reference moves money once. The engine never sends one again whose answer was lost: it asks.
+    /// The same request under the same reference moves money once. The engine never sends one again
+    /// whose answer was lost: it asks.
     pub idempotent_by_reference: bool,
     /// `query` works with our reference alone: without the provider's id and without the state that
     /// an earlier call kept. The engine gives both where it has them. After a restore from a backup
     /// it looks for unknown attempts by their reference, at gateways that state this.
     pub query_by_reference: bool,
-    /// After this long, in seconds, "not found" means that the provider never got it. The engine acts on it.
+    /// After this long, in seconds, "not found" means that the provider never got it. The engine
+    /// acts on it.
     pub not_found_is_final_after_s: Option<u64>,
     /// Reason why the provider cannot name the captured amount, 1 to 200 characters. Without it a
     /// success that names no amount settles nothing: the engine opens a case and queries again.
@@ -255,7 +260,8 @@ impl Manifest {
         })
     }
 
-    /// A provider that takes less would be sent what it refuses, or cuts: better known before the first payment.
+    /// A provider that takes less would be sent what it refuses, or cuts: better known before the
+    /// first payment.
     fn check_reference(&self) -> Result<(), ManifestError> {
         let Reference { format, max } = self.reference;
         if format == ReferenceFormat::Uuid && max.is_none_or(|max| max >= REFERENCE_CHARACTERS) {

@@ -1,4 +1,5 @@
-//! Results of calls: the outcome of an attempt, the payer's next step, and the content of a callback.
+//! Results of calls: the outcome of an attempt, the payer's next step, and the content of a
+//! callback.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +33,8 @@ impl OptionList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The money moved. `amount` is that of the *provider*: the engine compares it with the requested
-    /// one.
+    /// The money moved. `amount` is that of the *provider*: the engine compares it with the
+    /// requested one.
     Succeeded {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_id: Option<String>,
@@ -158,7 +159,8 @@ impl Outcome {
         self
     }
 
-    /// The same decline, and another gateway may be tried at once: the provider was the reason, not the payer.
+    /// The same decline, and another gateway may be tried at once: the provider was the reason, not
+    /// the payer.
     pub fn and_retryable(mut self) -> Self {
         if let Self::Declined { retryable, .. } = &mut self {
             *retryable = true;
@@ -189,8 +191,8 @@ pub enum DeclineReason {
     Other,
 }
 
-/// Amount as a provider reports it: currency, and minor units or a decimal or both. The engine refuses
-/// an amount whose two forms differ.
+/// Amount as a provider reports it: currency, and minor units or a decimal or both. The engine
+/// refuses an amount whose two forms differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     pub currency: String,
@@ -241,7 +243,8 @@ pub type Texts = BTreeMap<String, String>;
 pub enum PayerAction {
     /// Continue at the provider's page.
     Redirect { url: String },
-    /// Confirm on the phone: `auto` when the phone shows a prompt, `manual` when the payer opens a menu.
+    /// Confirm on the phone: `auto` when the phone shows a prompt, `manual` when the payer opens a
+    /// menu.
     ConfirmOnPhone {
         prompt: Prompt,
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -294,9 +297,9 @@ pub enum PayerAction {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires: Option<String>,
     },
-    /// Wait: the payer has done everything, and the provider has to confirm the payment. It replaces
-    /// the action before it, so that the page asks for no second payment. List `progress` in the manifest's
-    /// `needs`.
+    /// Wait: the payer has done everything, and the provider has to confirm the payment. It
+    /// replaces the action before it, so that the page asks for no second payment. List `progress`
+    /// in the manifest's `needs`.
     Wait {},
 }
 
@@ -324,9 +327,9 @@ pub enum ConfigCheck {
     },
 }
 
-/// Content of a callback. `trusted` only when this call has verified its signature; any other callback is
-/// a hint, after which the engine queries. A constant in each callback is no signature: everybody who
-/// has seen one callback can forge the next.
+/// Content of a callback. `trusted` only when this call has verified its signature; any other
+/// callback is a hint, after which the engine queries. A constant in each callback is no signature:
+/// everybody who has seen one callback can forge the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -357,7 +360,8 @@ impl CallbackResult {
         Self::default()
     }
 
-    /// From the provider, and about nothing that the engine has to know: a test call, an event of another kind.
+    /// From the provider, and about nothing that the engine has to know: a test call, an event of
+    /// another kind.
     pub fn nothing() -> Self {
         Self {
             trusted: true,

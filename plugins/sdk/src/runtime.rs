@@ -1,7 +1,8 @@
-//! Runs a gateway's future one step at a time, behind the C surface. Nothing here is for authors; `gateway!` uses it.
+//! Runs a gateway's future one step at a time, behind the C surface. Nothing here is for authors;
+//! `gateway!` uses it.
 //!
-//! Promises: no panic crosses the boundary, not even from the drop of a cancelled future; a call that waits for nothing is
-//! reported as stalled instead of hanging.
+//! Promises: no panic crosses the boundary, not even from the drop of a cancelled future; a call
+//! that waits for nothing is reported as stalled instead of hanging.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -185,7 +186,8 @@ fn failed(fault: Fault, desk: Option<&Desk>) -> Step {
 }
 
 fn written(message: &impl Serialize) -> Vec<u8> {
-    // The messages are structs of strings and JSON values, which always can be written; an empty answer is a fault at the host.
+    // The messages are structs of strings and JSON values, which always can be written; an empty
+    // answer is a fault at the host.
     serde_json::to_vec(message).unwrap_or_default()
 }
 
@@ -218,14 +220,16 @@ fn said(panic: &(dyn Any + Send)) -> String {
 /// The `begin` of the C surface.
 ///
 /// # Safety
-/// `message` is readable for the duration of the call, `answer.put` takes `answer.ctx`, and `call` may be written to.
+/// `message` is readable for the duration of the call, `answer.put` takes `answer.ctx`, and `call`
+/// may be written to.
 pub unsafe extern "C" fn c_begin<G: Entry>(
     message: Bytes,
     answer: Sink,
     call: *mut *mut c_void,
 ) -> i32 {
     quiet_panics();
-    // The section is held in the library by this look at it: the linker drops what nothing refers to.
+    // The section is held in the library by this look at it: the linker drops what nothing refers
+    // to.
     std::hint::black_box(G::manifest());
     // SAFETY: the host lends `message` for the duration of this call.
     let message = unsafe { message.as_slice() };
@@ -240,10 +244,12 @@ pub unsafe extern "C" fn c_begin<G: Entry>(
 /// The `resume` of the C surface.
 ///
 /// # Safety
-/// `call` came from `c_begin`, was not ended, and no other step of it runs; the rest as for `c_begin`.
+/// `call` came from `c_begin`, was not ended, and no other step of it runs; the rest as for
+/// `c_begin`.
 pub unsafe extern "C" fn c_resume(call: *mut c_void, message: Bytes, answer: Sink) -> i32 {
     let slot = call.cast::<Option<Call>>();
-    // SAFETY: `call` points to the slot that `hand_over` made, which only `c_end` frees, and steps do not overlap.
+    // SAFETY: `call` points to the slot that `hand_over` made, which only `c_end` frees, and steps
+    // do not overlap.
     let taken = unsafe { (*slot).take() };
     // SAFETY: the host lends `message` for the duration of this call.
     let message = unsafe { message.as_slice() };
@@ -271,7 +277,8 @@ pub unsafe extern "C" fn c_resume(call: *mut c_void, message: Bytes, answer: Sin
 /// # Safety
 /// `call` came from `c_begin` and is never used again.
 pub unsafe extern "C" fn c_end(call: *mut c_void) {
-    // SAFETY: the slot was made by `Box::into_raw` in `hand_over`, and the host ends a call exactly once.
+    // SAFETY: the slot was made by `Box::into_raw` in `hand_over`, and the host ends a call exactly
+    // once.
     let slot = unsafe { Box::from_raw(call.cast::<Option<Call>>()) };
     if let Some(call) = *slot {
         end(call);
@@ -295,8 +302,9 @@ unsafe fn hand_over(step: Step, answer: Sink) -> (i32, *mut c_void) {
     (code, left)
 }
 
-/// A panic's words go to the engine, which removes secrets from them; the standard hook would print them as they are. The library
-/// has its own copy of the standard library, so this hook is its own, too.
+/// A panic's words go to the engine, which removes secrets from them; the standard hook would print
+/// them as they are. The library has its own copy of the standard library, so this hook is its own,
+/// too.
 fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

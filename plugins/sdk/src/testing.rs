@@ -1,6 +1,8 @@
-//! Drives a gateway in a plain test, without a library, an engine or a network: the test answers each effect.
+//! Drives a gateway in a plain test, without a library, an engine or a network: the test answers
+//! each effect.
 //!
-//! Every message goes through the same JSON as in the engine, so what passes here reads the same there.
+//! Every message goes through the same JSON as in the engine, so what passes here reads the same
+//! there.
 //!
 //! ```ignore
 //! let end = Call::new(Operation::Collect)
@@ -99,7 +101,8 @@ impl Call {
         self
     }
 
-    /// Runs the call to its end; `provider` answers each HTTP request. Sleeps pass at once, the cache lasts for this call.
+    /// Runs the call to its end; `provider` answers each HTTP request. Sleeps pass at once, the
+    /// cache lasts for this call.
     pub fn run<G: Entry>(
         self,
         provider: impl FnMut(&HttpRequest) -> Result<HttpResponse, EffectError>,
@@ -343,8 +346,8 @@ pub fn list(direction: Direction) -> List {
     }
 }
 
-/// Holds the manifest against the code: it reads, and each operation that it lists is written and no other. `gateway!` makes a
-/// test of this.
+/// Holds the manifest against the code: it reads, and each operation that it lists is written and
+/// no other. `gateway!` makes a test of this.
 pub fn check_manifest<G: Entry>() {
     let manifest = match Manifest::parse(G::manifest()) {
         Ok(manifest) => manifest,

@@ -1,4 +1,5 @@
-//! The messages between the engine and a gateway: JSON, one object each. Unknown fields are ignored, so both sides may grow.
+//! The messages between the engine and a gateway: JSON, one object each. Unknown fields are
+//! ignored, so both sides may grow.
 //!
 //! Every message has a golden file in `plugins/sdk/wire/`; a test holds them. Additions only.
 
@@ -57,8 +58,8 @@ impl Operation {
         }
     }
 
-    /// Does this operation submit something new to the provider? Only then can a call come to "not sent": the others speak of
-    /// an attempt that is already out.
+    /// Does this operation submit something new to the provider? Only then can a call come to "not
+    /// sent": the others speak of an attempt that is already out.
     pub const fn submits(self) -> bool {
         matches!(self, Self::Collect | Self::Payout | Self::Refund)
     }

@@ -1,5 +1,6 @@
-//! The C surface, driven as an engine drives it: by pointers. `cargo xtask test memory` runs this under AddressSanitizer, and under Miri
-//! where it is installed: they see a byte that is read after it was lent, a call that is used after its end, and one that is freed twice.
+//! The C surface, driven as an engine drives it: by pointers. `cargo xtask test memory` runs this
+//! under AddressSanitizer, and under Miri where it is installed: they see a byte that is read after
+//! it was lent, a call that is used after its end, and one that is freed twice.
 
 use std::ffi::c_void;
 use std::time::Duration;
@@ -52,7 +53,7 @@ struct Host {
 /// # Safety
 /// `ctx` is the `Vec` of the step that runs, and `part` is readable.
 unsafe extern "C" fn put(ctx: *mut c_void, part: Bytes) {
-    // SAFETY: made of a `&mut Vec<u8>` that nobody else uses during the step.
+    // SAFETY: made of a `&mut Vec<u8>` that has no other user during the step.
     let said = unsafe { &mut *ctx.cast::<Vec<u8>>() };
     // SAFETY: lent for the duration of this call.
     said.extend_from_slice(unsafe { part.as_slice() });
@@ -76,7 +77,8 @@ impl Host {
     fn resume(&mut self, message: &[u8]) -> i32 {
         self.said.clear();
         let lent = message.to_vec();
-        // SAFETY: `call` came from `c_begin` and was not ended; the rest is valid until `c_resume` returns.
+        // SAFETY: `call` came from `c_begin` and was not ended; the rest is valid until `c_resume`
+        // returns.
         unsafe { c_resume(self.call, Bytes::lend(&lent), sink(&mut self.said)) }
     }
 

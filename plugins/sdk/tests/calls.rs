@@ -13,7 +13,7 @@ use switchyard_gateway::{
     Outcome, Query, runtime,
 };
 
-/// What a first gateway looks like: a token from the cache or by a request, then the charge; a query.
+/// A typical first gateway: a token from the cache or by a request, then the charge; a query.
 #[derive(Default)]
 struct Acme;
 

@@ -1,4 +1,5 @@
-//! Holds every message of the wire against its golden file. A file may gain fields; what stands in it stays.
+//! Compares every message of the wire with its golden file. A file may gain fields; existing fields
+//! stay.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -351,7 +352,8 @@ fn line() -> LogLine {
     }
 }
 
-/// The file reads as the sample, and the sample writes as the file. With `BLESS=1` a missing file is written.
+/// The file reads as the sample, and the sample writes as the file. With `BLESS=1` a missing file
+/// is written.
 fn holds<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, sample: &T) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("wire")

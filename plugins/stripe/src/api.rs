@@ -15,12 +15,12 @@ pub struct Api<'c> {
     pub config: Config,
 }
 
-/// What a request that changes something came to.
+/// Result of a request that changes state.
 pub enum Submitted {
-    /// Its outcome is told: refused, or unknown.
+    /// The outcome is final or unknown: refused, or a lost response.
     Ended(Box<Outcome>),
     Taken(Response),
-    /// Stripe has had another request under this reference: what became of that one is to be asked.
+    /// Stripe has had another request under this reference: that one has to be queried.
     Duplicate,
 }
 
@@ -46,7 +46,7 @@ impl<'c> Api<'c> {
         }
     }
 
-    /// Sends a form. Stripe does what stands under one idempotency key once, and answers the same again.
+    /// Sends a form. Stripe executes one idempotency key once, and repeats the same response.
     pub async fn submit(
         &self,
         path: &str,
@@ -67,8 +67,9 @@ impl<'c> Api<'c> {
         if response.is_success() {
             return Ok(Submitted::Taken(response));
         }
-        // With these Stripe promises that nothing was made. All else (409: the first of two is still on its way; 429; 5xx) leaves
-        // it open, and so does a page of a machine in between.
+        // With these statuses Stripe guarantees that no object was created. Others leave it open
+        // (409: the first of two requests is still in flight; 429; 5xx), and so does a page of a
+        // machine in between.
         let error = match (status, error(&response)) {
             (400..=404, Some(error)) => error,
             (401 | 403, None) => return Err(refused(&response)),
@@ -140,7 +141,8 @@ fn refused(response: &Response) -> Fault {
     ))
 }
 
-/// Stripe shows the last characters of a key that it refuses: its message is not repeated, its code is.
+/// Stripe shows the last characters of a key that it refuses: its message is not repeated, its code
+/// is.
 pub fn said(response: &Response) -> String {
     error(response).map_or_else(
         || "no reason was given".to_owned(),
@@ -155,7 +157,7 @@ fn retry_after(response: &Response) -> Duration {
     Duration::from_secs(asked.unwrap_or(1)).min(LONGEST_WAIT)
 }
 
-/// What this gateway was written against; the account's own version does not matter.
+/// API version for which this gateway was written; the account's own version does not matter.
 const VERSION: &str = "2026-08-26.dahlia";
 const TOO_MANY: u16 = 429;
 const READ: Duration = Duration::from_secs(15);

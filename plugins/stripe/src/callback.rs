@@ -20,7 +20,8 @@ struct Data {
     object: Value,
 }
 
-/// Trusted with its outcome when Stripe signed it just now. Signed long ago, or not verifiable for lack of a secret: a hint to ask.
+/// Trusted with its outcome when Stripe signed it just now. Signed long ago, or not verifiable for
+/// lack of a secret: a hint to ask.
 pub async fn read(api: &Api<'_>, news: &Callback) -> Result<CallbackResult, Fault> {
     let body = news.body.bytes()?;
     let is_trusted = match proof(api, news, &body) {

@@ -1,8 +1,9 @@
-//! The card methods: one table, from which the rows of `gateway.json` follow (a test holds the two against each other), and the
-//! currencies' amounts in Stripe's notation.
+//! The card methods: one table, from which the rows of `gateway.json` follow (a test holds the two
+//! against each other), and the currencies' amounts in Stripe's notation.
 //!
-//! Stripe takes whole numbers of its own smallest unit. That is a hundredth for most currencies and the unit itself for those
-//! without decimals; and the Ugandan shilling, which has none, is still written in hundredths: 5 UGX is 500.
+//! Stripe takes whole numbers of its own smallest unit. That is a hundredth for most currencies and
+//! the unit itself for those without decimals; and the Ugandan shilling, which has none, is still
+//! written in hundredths: 5 UGX is 500.
 
 use switchyard_gateway::{Amount, Fault, Money};
 
@@ -67,8 +68,8 @@ impl Card {
     }
 }
 
-/// An amount of Stripe's in the notation of everyone else. Stripe writes currencies in small letters. `None`: a currency that this
-/// gateway has no method for.
+/// An amount of Stripe's in the notation of everyone else. Stripe writes currencies in small
+/// letters. `None`: a currency that this gateway has no method for.
 pub fn named(amount: i64, currency: &str) -> Option<Amount> {
     let currency = currency.to_ascii_uppercase();
     let card = CARDS.iter().find(|card| card.currency == currency)?;

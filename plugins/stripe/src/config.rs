@@ -1,4 +1,4 @@
-//! What an operator enters for a connection.
+//! Configuration of a connection, as the operator enters it.
 
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault};
@@ -20,7 +20,8 @@ impl Config {
         cx.config()
     }
 
-    /// What is wrong with the key before anybody is asked: a test key in live would take orders and no money.
+    /// Error in the key that is visible without a request: a test key in live would take orders and
+    /// no money.
     pub fn wrong_key(&self, environment: Environment) -> Option<&'static str> {
         let is = |mode: &str| {
             ["sk", "rk"].iter().any(|kind| {
@@ -47,8 +48,8 @@ impl Config {
         }
     }
 
-    /// How long a session lives, in seconds. Stripe takes 30 minutes to 24 hours by its own clock: a few minutes are left to clocks
-    /// that differ and to requests that travel.
+    /// How long a session lives, in seconds. Stripe takes 30 minutes to 24 hours by its own clock:
+    /// a few minutes are left to clocks that differ and to requests that travel.
     pub fn session_seconds(&self) -> i64 {
         let minutes = self.session_minutes.unwrap_or(SESSION_MINUTES);
         minutes.clamp(SHORTEST_MINUTES, LONGEST_MINUTES) * 60

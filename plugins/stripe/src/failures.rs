@@ -1,4 +1,4 @@
-//! What Stripe's errors and the banks' decline codes mean in the engine's words.
+//! Mapping of Stripe's errors and the banks' decline codes to the engine's words.
 
 use serde::Deserialize;
 use switchyard_gateway::{DeclineReason, Outcome};
@@ -8,11 +8,13 @@ use DeclineReason::{
     NotPermitted, Other, PayerDeclined, ProviderUnavailable,
 };
 
-/// May another gateway be tried at once? Only when Stripe or the account, and not the card, was the reason.
+/// May another gateway be tried at once? Only when Stripe or the account, and not the card, was the
+/// reason.
 const ELSEWHERE: bool = true;
 const NOWHERE: bool = false;
 
-/// `decline_code` or else `code`, reason, retryable. A code that is not here means [`Other`]; the code itself is always kept beside.
+/// `decline_code` or else `code`, reason, retryable. A code that is not here means [`Other`]; the
+/// code itself is always kept beside.
 #[rustfmt::skip]
 pub const FAILURES: &[(&str, DeclineReason, bool)] = &[
     // The card has too little.
@@ -96,7 +98,7 @@ pub const FAILURES: &[(&str, DeclineReason, bool)] = &[
     ("expired_or_canceled_card", InvalidAccount, NOWHERE),
 ];
 
-/// What Stripe says is wrong: the `error` of an answer, or the `last_payment_error` of a payment.
+/// Stripe's error object: the `error` of a response, or the `last_payment_error` of a payment.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct StripeError {
@@ -128,7 +130,8 @@ impl StripeError {
         Outcome::declined(reason, message).with_provider_code(self.told())
     }
 
-    /// A request that Stripe refused: it did nothing. One that it refuses for its form is for another gateway to try.
+    /// A request that Stripe refused without any effect. A malformed one is left to another
+    /// gateway.
     pub fn refusal(&self) -> Outcome {
         let (reason, retryable) = self.row().unwrap_or(match self.kind.as_str() {
             "card_error" => (Other, NOWHERE),

@@ -1,13 +1,17 @@
 //! Stripe Checkout: cards on Stripe's own page, and refunds.
 //!
-//! What it promises:
-//! - Our reference is the idempotency key and stands in the session: one attempt has one session, and a session is paid once.
-//! - Only the end of a session is an end: a card that is refused on Stripe's page leaves the payer free to take another.
-//! - Failed means that Stripe refused the request, that the session expired, or that a delayed payment failed. A time-out, a 409, a
-//!   5xx and a word that is not known mean unknown. The page's address comes with the answer alone, so nobody can pay what was lost.
+//! Promises:
+//! - Our reference is the idempotency key and stands in the session: one attempt has one session,
+//!   and a session is paid once.
+//! - Only the end of a session is an end: a card that is refused on Stripe's page leaves the payer
+//!   free to take another.
+//! - Failed means that Stripe refused the request, that the session expired, or that a delayed
+//!   payment failed. A time-out, a 409, a 5xx and an unknown word mean unknown. The page's address
+//!   comes with the response only, so a session whose response was lost cannot be paid.
 //! - A callback counts only with Stripe's signature, made within five minutes.
 //!
-//! What it leaves out: payouts (Stripe pays nobody but its own accounts), saved cards, subscriptions, and methods that are no cards.
+//! Left out: payouts (Stripe pays only its own accounts), saved cards, subscriptions, and methods
+//! that are no cards.
 
 mod api;
 mod callback;
@@ -35,10 +39,11 @@ use self::sessions::{REFERENCE, Session, TRANSACTION};
 #[derive(Default)]
 pub struct Stripe;
 
-/// What an attempt keeps.
+/// State that an attempt keeps.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Kept {
-    /// When the request first left, by the engine's clock: where to look for it, and the same request again is the same.
+    /// When the request first left, by the engine's clock: where to look for it, and the same
+    /// request again is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     since: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,7 +153,7 @@ impl Gateway for Stripe {
         )
     }
 
-    /// Ends the session, so that nobody can pay any more. What was paid before stays paid.
+    /// Ends the session, so that it accepts no payment any more. A completed payment stays.
     async fn cancel(&self, cx: &Context, ask: Cancel) -> Result<Outcome, Fault> {
         let api = Api::new(cx)?;
         let kept = cx.state::<Kept>()?.unwrap_or_default();
@@ -163,7 +168,7 @@ impl Gateway for Stripe {
         let key = format!("{}-expire", ask.reference);
         match api.submit(&path, &[], &key).await? {
             Submitted::Taken(response) => Ok(response.json::<Session>()?.outcome()),
-            // Paid or expired meanwhile, or nobody can tell: it is asked.
+            // Paid or expired in between, or the state is unknown: it is queried.
             Submitted::Ended(_) | Submitted::Duplicate => {
                 Ok(sessions::show(&api, &session.id).await?.outcome())
             }
@@ -190,7 +195,8 @@ impl Gateway for Stripe {
 
 gateway!(Stripe);
 
-/// What Stripe is asked for. The same attempt asks for the same, word for word: Stripe refuses another request under its key.
+/// Request to Stripe. The same attempt sends the same request, word for word: Stripe refuses
+/// another one under its key.
 fn form(
     ask: &Collect,
     card: &Card,
@@ -267,7 +273,7 @@ fn keep(api: &Api<'_>, kept: &Kept) -> Result<(), Fault> {
     api.cx.set_state(kept)
 }
 
-/// Whose account it is, in the first words that Stripe has for it.
+/// Name of the account: the first of Stripe's names that is present.
 fn name(account: &Value) -> Option<String> {
     let places = [
         "/settings/dashboard/display_name",

@@ -11,7 +11,7 @@ use crate::failures::StripeError;
 use crate::sessions::{self, REFERENCE};
 use crate::{Kept, keep};
 
-/// What a refund keeps: it may be asked for again long after Stripe has forgotten the idempotency key.
+/// State of a refund: it may be requested again long after Stripe has deleted the idempotency key.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct KeptRefund {
     payment_intent: String,
@@ -82,7 +82,7 @@ impl Refund {
     }
 }
 
-/// The same refund again asks what became of it.
+/// A repeated refund returns the present state of the first one.
 pub async fn make(api: &Api<'_>, kept: Kept, ask: &Ask) -> Result<Outcome, Fault> {
     let card = Card::of(&ask.method)?;
     let amount = card.amount(&ask.amount)?.to_string();
@@ -123,7 +123,7 @@ pub async fn make(api: &Api<'_>, kept: Kept, ask: &Ask) -> Result<Outcome, Fault
     }
 }
 
-/// What became of a refund that was asked for.
+/// Present state of a requested refund.
 pub async fn ask(api: &Api<'_>, kept: Kept, reference: &str) -> Result<Outcome, Fault> {
     let refund = kept.refund.clone().unwrap_or_default();
     Ok(match find(api, &refund, reference).await? {

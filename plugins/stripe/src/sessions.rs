@@ -12,7 +12,8 @@ use crate::api::{Api, Page};
 use crate::cards;
 use crate::failures::{self, StripeError};
 
-/// Ours in the metadata of sessions, payments and refunds. What does not have it is none of ours: an account has other uses.
+/// Ours in the metadata of sessions, payments and refunds. What does not have it is none of ours:
+/// an account has other uses.
 pub const REFERENCE: &str = "switchyard_reference";
 pub const TRANSACTION: &str = "switchyard_transaction";
 
@@ -77,8 +78,8 @@ impl Session {
         }
     }
 
-    /// What it came to. A refused card leaves the session open, because the payer may take another: only the end of the session
-    /// is an end. A word that Stripe adds later is unknown.
+    /// Outcome of the session. A refused card leaves the session open, because the payer may take
+    /// another: only the end of the session is an end. A word that Stripe adds later is unknown.
     pub fn outcome(&self) -> Outcome {
         let outcome = match (self.status.as_deref(), self.payment_status.as_str()) {
             (_, "paid") => self.paid(),
@@ -146,7 +147,7 @@ impl Session {
         }
     }
 
-    /// The last refusal says more than that nobody paid.
+    /// The last refusal is more precise than "unpaid".
     fn failed(&self) -> Outcome {
         match &self.payment_intent {
             Some(Intent::Whole(PaymentIntent {
@@ -157,7 +158,8 @@ impl Session {
         }
     }
 
-    /// It is over without money: with the reason of the last refusal, when that can be had.
+    /// Outcome of a session that ended without money: with the reason of the last refusal, if there
+    /// is one.
     pub async fn failure(mut self, api: &Api<'_>) -> Outcome {
         if let Some(Intent::Id(id)) = &self.payment_intent {
             let path = format!("payment_intents/{id}");
@@ -183,7 +185,7 @@ impl Session {
 }
 
 impl PaymentIntent {
-    /// No attempt is under way. Behind a session that is complete none can follow, either.
+    /// No attempt is in progress. After a complete session none can follow, either.
     fn has_failed(&self) -> bool {
         matches!(self.status.as_str(), "requires_payment_method" | "canceled")
     }
@@ -204,8 +206,9 @@ pub async fn show(api: &Api<'_>, id: &str) -> Result<Session, Fault> {
     }
 }
 
-/// By our reference, which Stripe cannot search for: all sessions from about the time of the request are looked through, the
-/// newest first. `since` is when the request left; without it, everything that can still be paid is looked through.
+/// By our reference, which Stripe cannot search for: all sessions from about the time of the
+/// request are looked through, the newest first. `since` is when the request left; without it,
+/// everything that can still be paid is looked through.
 pub async fn find(
     api: &Api<'_>,
     reference: &str,
@@ -242,9 +245,9 @@ pub async fn find(
 }
 
 const SLOW_POLL_S: u32 = 300;
-/// Behind a callback: what is only looked up must not hold it up.
+/// Timeout of optional lookups behind a callback: they must not delay it.
 const LOOK_UP: Duration = Duration::from_secs(5);
-/// How far the engine's clock and Stripe's may differ, with a request's own time.
+/// Permitted difference between the engine's clock and Stripe's, with a request's own time.
 const CLOCKS_S: i64 = 900;
 const LONGEST_SESSION_S: i64 = 24 * 60 * 60;
 /// A call may do sixteen things.

@@ -1,9 +1,10 @@
-//! Stripe's signature of its callbacks: `Stripe-Signature: t=…,v1=…[,v1=…]`, each v1 an HMAC-SHA256 of `{t}.{body}` under a signing
-//! secret of the endpoint, in hexadecimal. While a secret is being replaced there is one for the old and one for the new.
+//! Stripe's signature of its callbacks: `Stripe-Signature: t=…,v1=…[,v1=…]`, each v1 an HMAC-SHA256
+//! of `{t}.{body}` under a signing secret of the endpoint, in hexadecimal. While a secret is being
+//! replaced there is one for the old and one for the new.
 
 use ring::hmac;
 
-/// What a signature proves.
+/// Conclusion from a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// Stripe wrote it, within five minutes of now.
@@ -43,5 +44,5 @@ pub fn prove(header: &str, body: &[u8], secret: &str, now: i64) -> Proof {
     }
 }
 
-/// What Stripe's own libraries take.
+/// Tolerance of Stripe's own libraries.
 const TOLERANCE_S: i64 = 300;

@@ -1,5 +1,5 @@
-// Stripe's own client library against the simulator, and as the other side of signatures. It knows nothing of our code.
-// One JSON object on standard input, one on standard output.
+// Stripe's own client library against the simulator, and as the other side of signatures. It knows
+// nothing of our code. One JSON object on standard input, one on standard output.
 
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-//! Stripe's own client library for Node.js against the simulator, and against the gateway's signatures. Without it, the gateway and the
-//! simulator could share a misunderstanding.
+//! Stripe's own client library for Node.js against the simulator, and against the gateway's
+//! signatures. Without it, the gateway and the simulator could share a misunderstanding.
 //!
 //! `cargo xtask test doubles` installs the package and runs these; they are ignored otherwise.
 

@@ -1,4 +1,5 @@
-//! The table of cards against the manifest and the engine's catalogue, and amounts in Stripe's notation.
+//! The table of cards against the manifest and the engine's catalogue, and amounts in Stripe's
+//! notation.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -15,7 +16,7 @@ fn manifest() -> Manifest {
 
 #[test]
 fn the_manifest_has_one_row_for_each_card_method_of_the_catalogue_and_no_other() {
-    let catalogue = include_str!("../../../engine/src/directory/data/payment_methods.json");
+    let catalogue = include_str!("../../../engine/core/src/directory/data/payment_methods.json");
     let catalogue: Vec<Value> = serde_json::from_str(catalogue).unwrap();
     let cards = catalogue
         .iter()
@@ -89,7 +90,7 @@ fn amounts_go_out_in_stripes_smallest_unit_and_come_back_equal() {
         // Without decimals: the unit itself.
         ("card_xof", 1_000, 0, 1_000, "1000"),
         ("card_xaf", 500, 0, 500, "500"),
-        // Without decimals, and written in hundredths all the same.
+        // A currency without decimals that is nevertheless written in hundredths.
         ("card_ugx", 5, 0, 500, "5"),
         ("card_ugx", 20_000, 0, 2_000_000, "20000"),
         // However many decimals the engine has for it.

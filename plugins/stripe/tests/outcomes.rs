@@ -1,4 +1,4 @@
-//! What each answer of Stripe means, row by row, without a network.
+//! Meaning of each of Stripe's responses, row by row, without a network.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -136,7 +136,7 @@ fn the_same_attempt_asks_for_the_same_later_and_for_nothing_once_its_session_is_
     assert_eq!(third.unwrap().outcome, again.outcome);
 }
 
-/// What the engine will make of an outcome, in one word.
+/// The engine's conclusion from an outcome, in one word.
 fn word_of(outcome: &Outcome) -> &str {
     match outcome {
         Outcome::Succeeded { amount, .. } => {

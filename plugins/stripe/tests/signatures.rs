@@ -1,4 +1,4 @@
-//! Callbacks: what is trusted, and everything that must not be.
+//! Callbacks: trusted ones, and everything that must not be.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 

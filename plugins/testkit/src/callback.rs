@@ -5,7 +5,8 @@ use switchyard_gateway::wire::Body;
 
 use crate::driver::client;
 
-/// A callback as a provider writes it. Post it twice, late, out of order or changed: that is up to the test.
+/// A callback as a provider writes it. Post it twice, late, out of order or changed: that is up to
+/// the test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
     pub method: String,
@@ -24,7 +25,8 @@ impl Letter {
         Ok(request.send().await?.status().as_u16())
     }
 
-    /// As the engine hands it to a gateway when it arrived at `path`; `url` is the address that the provider was given.
+    /// As the engine hands it to a gateway when it arrived at `path`; `url` is the address that the
+    /// provider was given.
     pub fn as_callback(&self, path: &str, url: Option<&str>) -> Callback {
         Callback {
             method: self.method.clone(),

@@ -20,7 +20,8 @@ use switchyard_gateway::{
 
 use crate::NOW;
 
-/// One connection to a gateway: its configuration, its cache and numbers, and every request that it made.
+/// One connection to a gateway: its configuration, its cache and numbers, and every request that it
+/// made.
 pub struct Driver<G> {
     config: Value,
     environment: Environment,
@@ -59,7 +60,7 @@ impl<G: Entry> Driver<G> {
         self
     }
 
-    /// What the next calls take for the time: RFC 3339 in UTC.
+    /// Sets the time of the next calls: RFC 3339 in UTC.
     pub fn set_now(&self, now: &str) {
         now.clone_into(&mut self.desk().now);
     }
@@ -69,7 +70,8 @@ impl<G: Entry> Driver<G> {
         self.desk().requests.clone()
     }
 
-    /// Runs one operation of an attempt to its end. `state` is what the attempt keeps; start with `Value::Null`.
+    /// Runs one operation of an attempt to its end. `state` is what the attempt keeps; start with
+    /// `Value::Null`.
     pub async fn call<T: DeserializeOwned>(
         &self,
         operation: Operation,

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Money that moved: whose account, under which reference of ours, how much, as the request wrote it.
+/// Money that moved: whose account, under which reference of ours, how much, as the request wrote
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Movement {
     pub reference: String,

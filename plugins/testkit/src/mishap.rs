@@ -1,4 +1,4 @@
-//! What happens between a provider's books and our ears.
+//! Faults between a provider's ledger and our client.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,7 +33,8 @@ pub enum Mishap {
 pub struct Mishaps(Arc<Mutex<Vec<(String, String, Mishap)>>>);
 
 impl Mishaps {
-    /// The next request of this method whose path begins so meets with this. Mishaps of one kind of request happen in order.
+    /// The next request of this method whose path begins so meets with this. Mishaps of one kind of
+    /// request happen in order.
     pub fn next(&self, method: &str, path: &str, mishap: Mishap) {
         let mut coming = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         coming.push((method.to_owned(), path.to_owned(), mishap));
@@ -71,13 +72,13 @@ impl Mishaps {
             }
             Some(Mishap::Hold(gate)) => {
                 let response = next.run(request).await;
-                // Nobody closes it; if somebody did, the answer would go on.
+                // The gate is never closed; if it were, the response would continue.
                 drop(gate.acquire().await);
                 response
             }
             Some(Mishap::LoseAnswer) => {
                 next.run(request).await;
-                // Ends the connection's task, and with it the connection; says nothing on the way.
+                // Ends the connection's task, and with it the connection, without a message.
                 std::panic::resume_unwind(Box::new("an answer that is lost on purpose"))
             }
             Some(Mishap::CutAnswer) => cut(next.run(request).await).await,
@@ -91,7 +92,7 @@ fn answer(status: u16, body: String) -> Response {
     response
 }
 
-/// The first half of a body, with a length that says so: what a broken proxy makes of it.
+/// The first half of a body, with a length that matches: the result of a broken proxy.
 async fn cut(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let bytes = axum::body::to_bytes(body, BODY_BYTES)

@@ -1,4 +1,4 @@
-//! What the testkit does to answers, and that the simulator's books know nothing of it.
+//! Faults of the testkit change responses, and never the simulator's ledger.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 

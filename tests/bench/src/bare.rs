@@ -1,4 +1,5 @@
-//! Bare axum handlers: what any service on it would do at least. They are the limits of the HTTP measurements.
+//! Bare axum handlers: what any service on it would do at least. They are the limits of the HTTP
+//! measurements.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! What is measured: a number with its unit, the limit of the same run beside it, and the bar that it has to clear.
+//! Measured figures: a number with its unit, the limit of the same run beside it, and its
+//! requirement.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -16,7 +17,7 @@ pub struct Figure {
     pub bar: Option<Bar>,
 }
 
-/// What the machine does at most, or at best, measured in turns with the figure.
+/// Limit of the machine, measured in turns with the figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     pub what: String,
@@ -26,7 +27,7 @@ pub struct Limit {
     pub ratio: f64,
 }
 
-/// What a figure has to be.
+/// Requirement on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Bar {
     AtLeast(f64),
@@ -170,7 +171,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     values.get(middle).copied().unwrap_or(f64::NAN)
 }
 
-/// Where a part notes its figures, one by one: what was measured stays, should the rest fail.
+/// File to which a part writes its figures, one by one: earlier figures stay if a later part fails.
 pub struct Sheet(File);
 
 impl Sheet {

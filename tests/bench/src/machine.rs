@@ -1,8 +1,9 @@
-//! The machine that the figures are of, as far as it matters to them. Nothing that names it or its owner.
+//! The machine that the figures are of, as far as it matters to them. Nothing that names it or its
+//! owner.
 
 use std::process::Command;
 
-/// Lines of a name and what is known of it.
+/// Description of the machine: lines of a name and a value.
 pub fn described() -> Vec<(&'static str, String)> {
     vec![
         ("processor", processor()),
@@ -13,10 +14,12 @@ pub fn described() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Seconds for which processors have worked for this process so far, in steps of a hundredth; 0 when the kernel does not say.
+/// Seconds for which processors have worked for this process so far, in steps of a hundredth; 0
+/// when the kernel does not say.
 pub fn worked() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field is the program's name in brackets, which may have anything in it. User and system time are the 14th and 15th.
+    // The second field is the program's name in brackets, which may have anything in it. User and
+    // system time are the 14th and 15th.
     let behind_name = stat
         .rsplit_once(") ")
         .map_or("", |(_, behind_name)| behind_name);
@@ -25,10 +28,10 @@ pub fn worked() -> f64 {
     ticks / TICKS_A_SECOND
 }
 
-/// What the kernel tells times in, whatever it counts in itself.
+/// Unit of times in the kernel's files; it does not depend on the internal unit.
 const TICKS_A_SECOND: f64 = 100.0;
 
-/// Its version without what a builder put behind it, which says nothing to others.
+/// Version of the kernel without a builder's suffix.
 fn kernel() -> String {
     let release = first_line("/proc/sys/kernel/osrelease");
     let version = release.split('-').next().unwrap_or(&release);
@@ -63,7 +66,8 @@ fn disk() -> String {
     let Ok(program) = std::env::current_exe() else {
         return unknown();
     };
-    // "36 35 98:0 /root /mount rw,relatime - ext4 /dev/vda rw": the longest mount point that we lie under.
+    // "36 35 98:0 /root /mount rw,relatime - ext4 /dev/vda rw": the longest mount point that we lie
+    // under.
     let fields = mounts
         .lines()
         .map(|line| line.split(' ').collect::<Vec<_>>());

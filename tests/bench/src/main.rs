@@ -1,6 +1,8 @@
-//! `cargo xtask bench`: speed and size, each printed beside a limit that was measured in the same run.
+//! `cargo xtask bench`: speed and size, each printed beside a limit that was measured in the same
+//! run.
 //!
-//! Machines are noisy; ratios of two things measured in turns on the same machine are less so. Nothing here fails because of a figure.
+//! Machines are noisy; ratios of two things measured in turns on the same machine are less so.
+//! Nothing here fails because of a figure.
 
 mod bare;
 mod figure;
@@ -29,9 +31,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
     args_conflicts_with_subcommands = true
 )]
 struct Arguments {
-    /// What to measure; everything without it
+    /// Parts to measure [default: all]
     part: Vec<Part>,
-    /// So little that it takes seconds and its figures mean nothing: to see that every part still runs
+    /// Run so few repetitions that the figures mean nothing, to check that every part works
     #[arg(long)]
     tiny: bool,
     /// Write the figures to this file, as a page of the documentation
@@ -41,14 +43,14 @@ struct Arguments {
     hidden: Option<Hidden>,
 }
 
-/// What this program asks of itself.
+/// Subprocesses that this program starts of itself.
 #[derive(Subcommand)]
 enum Hidden {
     /// Measures one part in this process.
     #[command(hide = true)]
     Measure {
         part: Part,
-        /// Where its figures go.
+        /// File for the figures.
         figures: PathBuf,
         #[arg(long)]
         tiny: bool,
@@ -69,7 +71,7 @@ fn main() -> Result<()> {
     match arguments.hidden {
         // Before there is a runtime, as in the program that is measured.
         Some(Hidden::GatewayWorker { sha256 }) => {
-            switchyard_engine::gateway::run_worker(&sha256);
+            switchyard_gateway_host::run_worker(&sha256);
             anyhow::bail!("no engine is at the other end")
         }
         Some(hidden) => runtime()?.block_on(inside(hidden)),

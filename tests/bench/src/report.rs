@@ -7,12 +7,12 @@ use crate::figure::Figure;
 use crate::machine;
 use crate::parts::Part;
 
-/// What a part came to.
+/// Result of a part.
 pub struct Measured {
     pub part: Part,
     pub figures: Vec<Figure>,
     pub took: Duration,
-    /// Why it did not come to its end.
+    /// Reason why the part did not complete.
     pub failed: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Runs the parts, each in a process of its own, and reports what they came to. A part that fails or hangs does not keep the others from
-//! being measured.
+//! Runs the parts, each in a process of its own, and reports their results. A part that fails or
+//! hangs does not keep the others from being measured.
 
 #![expect(clippy::print_stdout, reason = "progress of a long test")]
 
@@ -17,9 +17,9 @@ use crate::parts::{Part, Scale};
 use crate::report::{self, Measured};
 use crate::subject;
 
-/// Far longer than any part takes. What is measured by then counts.
+/// Far longer than any part takes. Figures that were measured by then count.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
-/// What a part that was told to give up gets to end what it started.
+/// Time in which a part that timed out may end its subprocesses.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Measures the parts, prints the table, and writes the page if there is a file for it.

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::clock::Clock;
+use switchyard_core::ids::{PaymentId, TransactionId};
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::gateway::{GatewaySettings, Gateways, WorkerSettings};
-use switchyard_engine::ids::{Ids, PaymentId, TransactionId};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::store::{Backend, Direction, Store, StoreSettings, Table};
 use switchyard_engine::testing::{Bench, Wanted, amount};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_gateway_host::{GatewaySettings, Gateways, WorkerSettings};
+use switchyard_records::NewCustomer;
+use switchyard_store::{Backend, Direction, Store, StoreSettings, Table};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use ulid::Ulid;
 
 /// Starts an engine on the store in `path`.
@@ -93,8 +94,8 @@ pub fn built(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// A folder on the disk that is measured: beside this program, since the system's folder for such things may be memory. It goes away
-/// with the measurement.
+/// A folder on the disk that is measured: beside this program, since the system's folder for such
+/// things may be memory. It goes away with the measurement.
 pub fn folder() -> Result<tempfile::TempDir> {
     let program = std::env::current_exe()?;
     let beside = program.parent().unwrap_or(Path::new("."));
@@ -103,7 +104,8 @@ pub fn folder() -> Result<tempfile::TempDir> {
         .tempdir_in(std::env::var_os(FOLDER).map_or_else(|| beside.to_owned(), PathBuf::from))?)
 }
 
-/// The variable that names the folder for a part's files, which is deleted even when the part is killed.
+/// The variable that names the folder for a part's files, which is deleted even when the part is
+/// killed.
 pub const FOLDER: &str = "SWITCHYARD_BENCH_FOLDER";
 
 /// The byte of the master key of the engines that are measured, in hexadecimal.
@@ -160,7 +162,8 @@ pub fn resident_mib() -> Result<f64> {
     Ok(kib / 1_024.0)
 }
 
-/// The ids of all payments that wait, from their timers: a moment, a letter for the kind, and the id's sixteen bytes.
+/// The ids of all payments that wait, from their timers: a moment, a letter for the kind, and the
+/// id's sixteen bytes.
 pub async fn stored(store: &Store) -> Result<Vec<TransactionId>> {
     const PAGE: usize = 1_000;
     let (mut ids, mut from) = (Vec::new(), Vec::new());

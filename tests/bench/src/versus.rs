@@ -1,4 +1,5 @@
-//! Ours and a limit, in turns: what disturbs the machine disturbs both, and the median of the rounds hears little of it.
+//! Ours and a limit, in turns: what disturbs the machine disturbs both, and the median of the
+//! rounds hears little of it.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::figure::{Figure, Sheet, Unit, median};
 use crate::load::{CLIENTS, Load, Work, closed, open};
 use crate::parts::Scale;
 
-/// What is compared, and what is said of it.
+/// Comparison of two measurements, with its captions.
 pub struct Versus<'a, Ours, Bare> {
     pub what: &'a str,
     pub ours: Ours,

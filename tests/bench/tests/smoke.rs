@@ -1,4 +1,5 @@
-//! Every part of the measurements runs to its end, at sizes that take seconds. Its figures mean nothing here, so none is looked at.
+//! Every part of the measurements runs to its end, at sizes that take seconds. Its figures mean
+//! nothing here, so none is looked at.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -7,7 +8,8 @@ use anyhow::{Context, ensure};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_switchyard-bench");
 
-/// What is measured besides this package lies beside it once the workspace is built, which `cargo xtask test` has done.
+/// Programs that are measured besides this package are beside it once the workspace is built, which
+/// `cargo xtask test` has done.
 fn build() -> anyhow::Result<()> {
     if std::env::var_os("SWITCHYARD_STAGED").is_some() {
         return Ok(());

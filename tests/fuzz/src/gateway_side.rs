@@ -1,9 +1,11 @@
-//! What providers send, as the bundled gateways read it: callbacks, and answers to what they ask.
+//! Input of providers to the bundled gateways: callbacks, and responses to requests.
 //!
-//! A sample is parts with a line `---` between them: the first is the operation (`callback signed`, `collect`, `query`), then come the
-//! provider's answers, each with its status on the first line. A callback's own part follows the operation: headers, an empty line, body.
+//! A sample is parts with a line `---` between them: the first is the operation (`callback signed`,
+//! `collect`, `query`), then come the provider's answers, each with its status on the first line. A
+//! callback's own part follows the operation: headers, an empty line, body.
 //!
-//! Without the secret nobody is trusted, nothing panics or hangs, and a provider that only fails neither declined nor paid.
+//! Without the secret no callback is trusted, no code panics or hangs, and a provider that only
+//! fails neither declined nor paid.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -74,7 +76,8 @@ pub fn crypto_evm(bytes: &[u8]) {
     });
 }
 
-/// The engine's messages to a gateway, byte for byte: `begin`, and after it as many `resume` as there are, with a line `---` between.
+/// The engine's messages to a gateway, byte for byte: `begin`, and after it as many `resume` as
+/// there are, with a line `---` between.
 pub fn steps(bytes: &[u8]) {
     let mut parts = parts(bytes);
     let mut step = runtime::begin::<Stripe>(parts.next().unwrap_or_default());
@@ -240,7 +243,8 @@ fn run<'b, G: Entry, T: DeserializeOwned>(
     }
 }
 
-/// Every host that is asked belongs to a provider; the answer is the sample's next, or none in time.
+/// Every host that is asked belongs to a provider; the answer is the sample's next, or none in
+/// time.
 fn answer(request: &HttpRequest, answer: Option<&[u8]>) -> Result<HttpResponse, EffectError> {
     assert!(request.url.starts_with("https://"), "{}", request.url);
     let Some(answer) = answer else {

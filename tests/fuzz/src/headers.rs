@@ -4,7 +4,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use switchyard::bearer::bearer;
 use switchyard::fuzzing::{client_context, read_idempotency_key};
-use switchyard_engine::limits::IDEMPOTENCY_KEY_BYTES;
+use switchyard_core::limits::IDEMPOTENCY_KEY_BYTES;
 
 /// One header a line, name and value with a colon between them.
 pub fn headers(bytes: &[u8]) {
@@ -27,7 +27,7 @@ pub fn headers(bytes: &[u8]) {
     assert!(context.country.is_none_or(|country| country.len() == 2));
 }
 
-/// Those that a server would take off a connection.
+/// Headers as a server would parse them from a connection.
 pub fn read(bytes: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for line in bytes.split(|byte| *byte == b'\n').take(100) {

@@ -1,12 +1,12 @@
-//! What a gateway, its file or its process says, on the engine's side.
+//! Input of a gateway, its file or its process, on the engine's side.
 
 use serde_json::Value;
-use switchyard_engine::gateway::fuzzing;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::GATEWAY_FRAME_BYTES;
-use switchyard_engine::transaction::{Captured, Outcome, PayerAction};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::GATEWAY_FRAME_BYTES;
+use switchyard_core::transaction::{Captured, Outcome, PayerAction};
 use switchyard_gateway::wire::{Failed, HttpRequest, Pending, Ready};
 use switchyard_gateway::{CallbackResult, ConfigCheck, Outcome as WireOutcome};
+use switchyard_gateway_host::fuzzing;
 
 /// A file that is to become a gateway.
 pub fn file(bytes: &[u8]) {
@@ -39,7 +39,7 @@ pub fn manifest(bytes: &[u8]) {
     }
 }
 
-/// What a step of a call said: money that is reported is positive, or it is not believed.
+/// Result of a step of a call: reported money is positive, or it is rejected.
 pub fn message(bytes: &[u8]) {
     if let Ok(pending) = serde_json::from_slice::<Pending>(bytes) {
         same(&pending);
@@ -94,7 +94,8 @@ pub fn money(said: WireOutcome) {
     }
 }
 
-/// What comes out of a worker's pipe: a frame that is read is written the same again, and takes no more room than what came.
+/// Output of a worker's pipe: a frame that is read is written the same again, and needs no more
+/// memory than its bytes.
 pub fn frames(bytes: &[u8]) {
     let (again, room) = fuzzing::frames(bytes);
     assert!(
@@ -108,7 +109,8 @@ pub fn frames(bytes: &[u8]) {
     );
 }
 
-/// First byte: how long the secret is. Whatever a provider writes around it, the secret is shown nowhere.
+/// First byte: how long the secret is. Whatever a provider writes around it, the secret is shown
+/// nowhere.
 pub fn redactor(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_first() else {
         return;
@@ -120,7 +122,7 @@ pub fn redactor(bytes: &[u8]) {
     let Some((secret, _)) = text.split_at_checked(length) else {
         return;
     };
-    // What providers give out as keys: a secret of quotes and brackets would stand in the JSON around it.
+    // Keys from providers: a secret of quotes and brackets would also occur in the JSON around it.
     let is_secret = secret
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || b"-_./+".contains(&byte));
@@ -128,7 +130,8 @@ pub fn redactor(bytes: &[u8]) {
         return;
     }
     for shown in fuzzing::redacted(secret, text) {
-        // As JSON, a control character ends in a digit that may stand before the rest of what looks like the secret.
+        // As JSON, a control character ends in a digit that may stand before the rest of what looks
+        // like the secret.
         let read = match serde_json::from_str(&shown) {
             Ok(Value::String(text)) => text,
             _ => shown,

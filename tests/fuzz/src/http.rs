@@ -1,11 +1,13 @@
 //! Any request at all, at every route that a server has, over a whole engine in memory.
 //!
-//! A sample is a request as it goes over a connection, with the server's own keys and ids put in place of `{secret}`, `{operator}`, `{app}`
-//! and the like. Whatever it is, the answer is none of the 500s, shows no secret, and carries the headers that every answer carries.
+//! A sample is a request as it goes over a connection, with the server's own keys and ids put in
+//! place of `{secret}`, `{operator}`, `{app}` and the like. Whatever it is, the answer is none of
+//! the 500s, shows no secret, and carries the headers that every answer carries.
 //!
-//! The app has a connection to the test gateway, `{connection}`, where an attempt of `{reference}` waits for news; a callback to it is
-//! waited for until its gateway has dealt with it. `{signed}` is the body's signature by the connection's secret, and only a callback
-//! that carries it is believed. `{answers}` is what a payer has answered who is about to confirm `{payment}`.
+//! The app has a connection to the test gateway, `{connection}`, where an attempt of `{reference}`
+//! is pending; the target waits until the gateway has processed a callback to it. `{signed}` is the
+//! body's signature by the connection's secret, and only a callback that carries it is trusted.
+//! `{answers}` are the form entries of a payer who is about to confirm `{payment}`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,32 +18,32 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, Uri};
 use ring::hmac;
 use serde_json::{Value, json};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{NewConnection, NewWebhook};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{Choice, NewPayment};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{ConnectionId, TransactionId};
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
 use crate::{headers, linked};
 
-/// What merchants, payers and providers ask.
+/// Requests of merchants, payers and providers.
 pub fn public(bytes: &[u8]) {
     HOUSE.with_borrow_mut(|house| house.ask(bytes, None));
 }
 
-/// What an operator asks: the token is right, so that all else is looked at.
+/// Requests of an operator: the token is valid, so that the rest is processed.
 pub fn operator(bytes: &[u8]) {
     HOUSE.with_borrow_mut(|house| house.ask(bytes, Some("/operator/v1")));
 }
 
-/// What comes of a public request: where the newest callback stands, and how many attempts `{payment}` has. For the test that holds that
-/// the samples get as far as they are meant to.
+/// Result of a public request: the state of the newest callback, and the number of attempts of
+/// `{payment}`. For the test that each sample gets as far as intended.
 pub fn comes_of(bytes: &[u8]) -> (Option<CallbackState>, usize) {
     HOUSE.with_borrow_mut(|house| {
         house.ask(bytes, None);
@@ -67,7 +69,7 @@ struct House {
     connection: ConnectionId,
     /// The last callback that was looked at.
     heard: Option<Callback>,
-    /// What stands for what in a sample.
+    /// Values of the placeholders in a sample.
     names: BTreeMap<&'static str, String>,
     /// Keys that a request wrote into a name or a description: any later answer may show them.
     written: BTreeSet<&'static str>,
@@ -112,12 +114,12 @@ impl House {
     fn ask(&mut self, bytes: &[u8], under: Option<&str>) {
         self.asked += 1;
         if self.asked > MOST {
-            // What was made stays in memory: a long run begins again now and then.
+            // Objects stay in memory: a long run restarts now and then.
             let old = std::mem::replace(self, Self::open());
             old.runtime
                 .block_on(old.bench.engine.stop(std::time::Duration::ZERO));
         }
-        // So that what may come in a second is never used up.
+        // Keeps the run below all rate limits.
         self.bench.clock.advance(A_MOMENT);
         if contains(bytes, b"{answers}") {
             self.answer_anew();
@@ -168,7 +170,7 @@ impl House {
         }
         let text = lossy(&body);
         for (name, key) in self.names.iter().filter(|(name, _)| KEYS.contains(name)) {
-            // What stands in an address or a body may be named in the answer; the key in a header never is.
+            // A key of an address or a body may be in the response, the key of a header never.
             let is_named = contains(&without_key(bytes), format!("{{{name}}}").as_bytes());
             if is_named && writes {
                 self.written.insert(name);
@@ -196,7 +198,7 @@ impl House {
         let newest = self.runtime.block_on(async {
             for _ in 0..LOOKS {
                 let waiting = engine.list_callbacks(&waiting).await.expect("the store");
-                // Whose turn comes later by the clock waits for good: the clock hardly moves.
+                // A callback that is due later by the clock waits for good: the clock hardly moves.
                 let is_due = |one: &Callback| one.next_try_at <= Some(engine.clock().now());
                 if !waiting.iter().any(is_due) {
                     break;
@@ -216,7 +218,8 @@ impl House {
         self.heard = newest;
     }
 
-    /// A payment of which the payer is about to confirm what was answered, for one that has been confirmed or has ended.
+    /// A payment of which the payer is about to confirm what was answered, for one that has been
+    /// confirmed or has ended.
     fn answer_anew(&mut self) {
         let engine = &self.bench.engine;
         let router = &self.router;
@@ -317,7 +320,7 @@ async fn waiting(bench: &Bench) -> String {
     attempt.reference.to_string()
 }
 
-/// What the payer of a payment has answered on the pages: sealed, as it stands in the form of the last one.
+/// Entries of a payment's payer on the pages: sealed, from the form of the last page.
 async fn answered(router: &Router, id: &str) -> String {
     let details = Request::post(format!("/checkout/{id}/details"))
         .header("content-type", "application/x-www-form-urlencoded")

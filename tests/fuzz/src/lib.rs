@@ -1,9 +1,10 @@
-//! Everything that reads bytes from outside, each as a function that takes any bytes: it never panics, keeps to its limits, and what it
-//! accepts is what was written. `cargo xtask fuzz` runs these under libFuzzer with AddressSanitizer; the tests of this crate run each
-//! over its corpus and a seeded number of mutations of it.
+//! Everything that reads bytes from outside, each as a function that takes any bytes: it never
+//! panics, keeps to its limits, and an accepted value equals its text. `cargo xtask fuzz` runs
+//! these under libFuzzer with AddressSanitizer; the tests of this crate run each over its corpus
+//! and a seeded number of mutations of it.
 //!
-//! A new target is a row of [`TARGETS`], a folder of the same name in `corpus` with a sample, and a file of that name in
-//! `libfuzzer/targets`; a test holds the three together.
+//! A new target is a row of [`TARGETS`], a folder of the same name in `corpus` with a sample, and a
+//! file of that name in `libfuzzer/targets`; a test holds the three together.
 
 pub mod mutate;
 
@@ -24,7 +25,8 @@ pub struct Target {
     pub name: &'static str,
     /// Panics when the bytes found a fault.
     pub run: fn(&[u8]),
-    /// Mutations that the ordinary test tries; those that start an engine, or compute on curves, get fewer.
+    /// Mutations that the ordinary test tries; those that start an engine, or compute on curves,
+    /// get fewer.
     pub mutations: u32,
 }
 

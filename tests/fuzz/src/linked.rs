@@ -2,13 +2,14 @@
 
 use gateway_demo::Demo;
 use ring::digest::{SHA256, digest};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::gateway::{By, GatewaySettings, Gateways, StaticGateways};
-use switchyard_engine::ids::Ids;
 use switchyard_gateway::abi::{ABI_MAJOR, Plugin};
 use switchyard_gateway::runtime::{self, Entry as _};
+use switchyard_gateway_host::{By, GatewaySettings, Gateways, StaticGateways};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
-/// What its library exports. Each of the five gateways in this program exports that under the same name, so it is written down again.
+/// Export of the library. Each of the five gateways in this program exports the same name, so it is
+/// declared again.
 static PLUGIN: Plugin = Plugin {
     abi_major: ABI_MAJOR,
     size: size_of::<Plugin>() as u32,

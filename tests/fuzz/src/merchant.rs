@@ -1,15 +1,15 @@
-//! What a merchant's server sends: bodies and queries, read and checked before anything is looked up.
+//! Input of a merchant's server: bodies and queries, read and checked before any lookup.
 
 use std::sync::LazyLock;
 
 use switchyard::error::{ApiError, PROBLEMS};
 use switchyard::fuzzing::{amount_as_written, read_payment, read_payout, read_query};
-use switchyard_engine::directory::Directory;
-use switchyard_engine::limits::{
+use switchyard_core::directory::Directory;
+use switchyard_core::limits::{
     BODY_BYTES, METADATA_KEY_CHARACTERS, METADATA_KEYS, METADATA_VALUE_CHARACTERS,
 };
-use switchyard_engine::money::Amount;
-use switchyard_engine::records::NewCustomer;
+use switchyard_core::money::Amount;
+use switchyard_records::NewCustomer;
 use url::Url;
 
 use crate::money::is_exact;

@@ -1,11 +1,11 @@
-//! Amounts and rates: what is accepted is exactly what was written.
+//! Amounts and rates: an accepted value is exactly the written one.
 
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::limits::AMOUNT_MAJOR;
+use switchyard_core::money::{Amount, Correction, Currency, Rate};
+use switchyard_core::time::Timestamp;
 use switchyard_engine::exchange::fuzzing::{book, feed};
-use switchyard_engine::limits::AMOUNT_MAJOR;
-use switchyard_engine::money::{Amount, Correction, Currency, Rate};
 
-/// First byte: which currency. The rest: an amount as somebody wrote it.
+/// First byte: the currency. The rest: the text of an amount.
 pub fn amount(bytes: &[u8]) {
     let Some((choice, Ok(text))) = split(bytes) else {
         return;
@@ -49,7 +49,8 @@ pub fn rates_feed(bytes: &[u8]) {
     }
 }
 
-/// The accepted amount is the number that was written, digit by digit, by another reckoning than the parser's.
+/// The accepted amount is the number that was written, digit by digit, by another reckoning than
+/// the parser's.
 pub fn is_exact(text: &str, amount: Amount) {
     let largest = AMOUNT_MAJOR * 10_i64.pow(amount.currency().decimals().into());
     assert!(
@@ -110,7 +111,8 @@ fn trimmed(decimal: &str) -> String {
     }
 }
 
-/// A merchant never gets less than was asked for: more of the one is never less of the other, and nothing comes of nothing.
+/// A merchant never gets less than was asked for: more of the one is never less of the other, and
+/// nothing comes of nothing.
 fn converts_upwards(rate: Rate, to: Currency) {
     let from = Currency::from_code("USD").expect("a currency");
     let convert = |minor| rate.convert(Amount::from_minor(minor, from), to, to.decimals());

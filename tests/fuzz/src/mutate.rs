@@ -1,6 +1,7 @@
-//! Mutations by a seed, for the tests that run without libFuzzer: what a byte, a word or a piece of another sample can break.
+//! Mutations by a seed, for the tests that run without libFuzzer: bytes, words and pieces of other
+//! samples.
 
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 
 /// A source of mutations; one seed, one series.
 pub struct Mutator(Ids);

@@ -1,4 +1,4 @@
-//! What lies on a disk: a row that is read is written the same again, and read the same again.
+//! Rows on a disk: a row that is read is written the same again, and read the same again.
 
 use switchyard_engine::fuzzing::ROWS;
 

@@ -1,4 +1,5 @@
-//! Short texts: ids, phone numbers, moments, addresses, keys. What is read is written the same again.
+//! Short texts: ids, phone numbers, moments, addresses, keys. A text that is read is written the
+//! same again.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,19 +8,19 @@ use std::time::Duration;
 use gateway_crypto_evm::address::Address;
 use gateway_crypto_evm::xpub::Receiving;
 use switchyard::config::{Bytes, DurationSetting, TrustedProxies};
+use switchyard_core::directory::phone;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{CallbackId, ConnectionId, PaymentId, TransactionId};
+use switchyard_core::limits::MAX_WEBHOOK_RETRY_AFTER;
+use switchyard_core::money::Currency;
+use switchyard_core::routing::Percent;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Status;
 use switchyard_engine::access::Fingerprint;
 use switchyard_engine::access::fuzzing::is_token;
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::directory::phone;
-use switchyard_engine::egress::{Policy, is_public, read_url};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{CallbackId, ConnectionId, PaymentId, TransactionId};
-use switchyard_engine::limits::MAX_WEBHOOK_RETRY_AFTER;
-use switchyard_engine::money::Currency;
-use switchyard_engine::routing::Percent;
-use switchyard_engine::transaction::Status;
 use switchyard_engine::webhook::WebhookSettings;
 use switchyard_engine::webhook::fuzzing::next_retry;
+use switchyard_system::egress::{Policy, is_public, read_url};
 use url::Host;
 
 use crate::money::split;
@@ -156,7 +157,8 @@ fn moment(text: &str) {
     }
 }
 
-/// An `X-Forwarded-For` of a client that wants to be somebody else: the last address that is no proxy's is the client's.
+/// An `X-Forwarded-For` of a client that forges its address: the last address that is no proxy's is
+/// the client's.
 fn forwarded(text: &str) {
     let proxies = TrustedProxies::parse(&["10.0.0.0/8".to_owned(), "fd00::/8".to_owned()]);
     let proxies = proxies.expect("two networks");
@@ -179,8 +181,8 @@ fn forwarded(text: &str) {
     );
 }
 
-/// The `Retry-After` of a merchant's server that wants to be left alone, or to be asked at once for ever: a retry is never earlier than
-/// the schedule has it, and never a day later.
+/// The `Retry-After` of a merchant's server that wants to be left alone, or to be asked at once for
+/// ever: a retry is never earlier than the schedule has it, and never a day later.
 fn retry_after(text: &str) {
     let now = Timestamp::from_seconds(1_795_168_800);
     let interval = WebhookSettings::default().interval;

@@ -1,4 +1,5 @@
-//! Every target over its corpus, and over mutations of it. `cargo xtask fuzz` goes on from here under libFuzzer.
+//! Every target over its corpus, and over mutations of it. `cargo xtask fuzz` continues with the
+//! same corpus under libFuzzer.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 

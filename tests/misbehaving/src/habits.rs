@@ -1,4 +1,5 @@
-//! Habits that show only over several calls: what is kept between them, and what is done when one is cancelled.
+//! Faults that show only over several calls: state kept between them, and code that runs when one
+//! is cancelled.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

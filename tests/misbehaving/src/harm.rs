@@ -1,4 +1,4 @@
-//! What a library can do to the process that it runs in. Most of it does not come back.
+//! Harm that a library can do to its process. Most of it does not return.
 
 #![expect(clippy::print_stdout, reason = "a misuse that the host has to survive")]
 
@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// Does it; what came of it when the process lived through it.
+/// Does the harm, and returns its result if the process survived.
 pub fn done(what: &str, secret: &str) -> String {
     match what {
         "abort" => std::process::abort(),
@@ -57,7 +57,7 @@ fn eat() {
     }
 }
 
-/// What looks like frames, what is none, and a secret.
+/// Prints forged frames, invalid frames, and a secret.
 fn print(secret: &str) {
     let mut out = std::io::stdout();
     let frame = [17, 1, 0, 0, 0, 2, 0, 0, 0, b'{', b'}'];
@@ -89,7 +89,7 @@ fn forge_an_answer() {
 /// The kind of a frame with the last answer of a call.
 const READY: u8 = 18;
 
-/// What it can do that a library in a worker should not be able to do.
+/// Abilities that a library in a worker should not have.
 fn holes() -> Vec<String> {
     let mut holes = Vec::new();
     let mut hole = |name: &str, is_open: bool| {

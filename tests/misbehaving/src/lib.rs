@@ -1,4 +1,5 @@
-//! A gateway that does on request what no gateway should: the test of the host. A collection's description says what to do.
+//! A gateway that does on request what no gateway should: the test of the host. A collection's
+//! description says what to do.
 
 mod habits;
 mod harm;
@@ -48,7 +49,7 @@ impl Gateway for Misbehaving {
                 cx.sleep(Duration::from_secs(3_600)).await;
                 Ok(Outcome::pending())
             }
-            // One effect that the engine answers at once: what a round trip costs.
+            // One effect that the engine answers at once: the cost of a round trip.
             "look" => {
                 cx.cached("nothing").await;
                 Ok(Outcome::succeeded(&ask.amount))
@@ -166,7 +167,7 @@ impl Gateway for Misbehaving {
         answer.json()
     }
 
-    /// Does what `do` of the body says, then believes whoever knows the key.
+    /// Does the harm that `do` of the body names, then trusts any sender with the key.
     async fn callback(&self, cx: &Context, callback: Callback) -> Result<CallbackResult, Fault> {
         let config: Config = cx.config()?;
         let body = callback.body.bytes()?;

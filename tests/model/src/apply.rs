@@ -5,17 +5,17 @@ use crate::base::{
     id_number, long_ago, past_its_end, reference,
 };
 use crate::faults::decision;
-use crate::ids::AttemptId;
 use crate::key::{decoded_action, refused_field};
-use crate::secret::Secret;
 use crate::steps::{Names, Ordered, PAYER, Said, Standing, Step, Turn, What, is_lie, is_unsent};
-use crate::transaction::{
+use crate::world::{Lie, Scope, Side, Submission, Truth, World};
+use switchyard_core::ids::AttemptId;
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::{
     Action, AttemptKey, AttemptState, ByOperator, CaseReason, ClientContext, Command, Confirm,
     Context, Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order,
     Outcome, Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions, due,
     evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
 };
-use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// A step that was taken.
 pub struct Taken {
@@ -136,7 +136,7 @@ fn carry_out(taken: &mut Taken, scope: &Scope, command: Command, standing: Stand
             side.submission = Submission::Announced;
         }
     }
-    // The journal proves that the attempt was not sent, unless it is submitted anew.
+    // The journal proves that the attempt was not sent, unless it is submitted again.
     if let Command::Recover {
         maybe_sent: false, ..
     } = command
@@ -195,7 +195,7 @@ fn settle(side: &mut Side, verdict: &Verdict) {
     }
 }
 
-/// Each attempt that was given an id is found by it from then on.
+/// Each attempt that got an id is found by it after this step.
 fn learn_names(named: &mut [u8; 4], before: &Transaction, after: &Transaction) {
     for (number, attempt) in (0_u8..).zip(&after.attempts) {
         let known = before.attempts.get(usize::from(number));
@@ -297,7 +297,7 @@ fn returned(
     if side.submission == Submission::Announced
         && matches!(said.what, What::Declined(_) | What::Refused)
     {
-        // The gateway refused it by itself: the provider never hears of it.
+        // The gateway refused it without a request: the provider never receives it.
         side.truth = Truth::Lost;
     }
     side.submission = Submission::Returned;
@@ -310,8 +310,8 @@ fn returned(
     }
 }
 
-/// A statement about attempt `at` arrives and is applied to attempt `to`. Notes what the engine now
-/// has been told.
+/// A statement about attempt `at` arrives and is applied to attempt `to`. Records the statements
+/// that the engine has received.
 fn hear(
     after: &mut World,
     scope: &Scope,

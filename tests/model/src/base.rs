@@ -9,13 +9,13 @@ use std::time::Duration;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use crate::clock::Timestamp;
-use crate::environment::Environment;
-use crate::ids::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{
     AppId, AttemptId, CaseId, ConnectionId, CustomerId, PaymentId, PayoutId, TransactionId,
 };
-use crate::money::{Amount, Currency};
-use crate::transaction::{
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     Candidate, Captured, ClientContext, Customer, Details, Kind, NewTransaction, PaymentDetails,
     PayoutDetails, Transaction, initiate,
 };
@@ -34,7 +34,7 @@ pub fn long_ago() -> Timestamp {
     NOW.minus(4 * DAY)
 }
 
-/// Past the end of an attempt that ends by itself.
+/// Past the end of an attempt that expires.
 pub fn past_its_end() -> Timestamp {
     NOW.minus(2 * DAY)
 }

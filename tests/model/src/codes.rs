@@ -1,7 +1,7 @@
 //! Numbers of enumerated values in the key of a world.
 
-use crate::transaction::CaseReason;
 use crate::world::{Submission, Truth};
+use switchyard_core::transaction::CaseReason;
 
 pub const fn reason_code(reason: CaseReason) -> u8 {
     match reason {

@@ -11,9 +11,9 @@ use crate::base::{
 use crate::key::decoded_action;
 use crate::promises::{Promise, is_final};
 use crate::rules::Rules;
-use crate::secret::Secret;
 use crate::steps::{Said, Shown, Standing, What};
-use crate::transaction::{
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::{
     ByOperator, CancelledBy, Captured, ClientContext, Command, Confirm, Event, Operator, Order,
     Outcome, Permit, Price, Resolution, Route, Transaction, Unasked, Verdict, decide, evolve,
 };

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::transaction::{
+use switchyard_core::transaction::{
     Captured, Command, Context, Event, Outcome, Refusal, State, Transaction, decide,
 };
 

@@ -8,14 +8,14 @@ use crate::base::{
     IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, connection_of, earlier, id_number,
     just_now, long_ago, past_its_end, reference, soon,
 };
-use crate::clock::Timestamp;
 use crate::codes::{REASONS, SUBMISSIONS, TRUTHS, reason_code, submission_code, truth_code};
-use crate::transaction::{
+use crate::world::{Side, World};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Case, Charge, Closed, Decision,
     Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails, PayoutDetails,
     State, Transaction,
 };
-use crate::world::{Side, World};
 
 /// Writes the key of `world` into `key`.
 pub fn encode(world: &World, key: &mut Vec<u8>) {

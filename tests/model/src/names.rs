@@ -1,7 +1,7 @@
 //! Names of commands, events, refusals and states. Exhaustive by match: a new variant does not
 //! compile until it has a name here, and an entry in the list of rules.
 
-use crate::transaction::{
+use switchyard_core::transaction::{
     CaseReason, Command, Event, Order, Outcome, PayerAction, Refusal, State, Verdict,
 };
 

@@ -4,10 +4,10 @@
 use crate::apply::Taken;
 use crate::base::{Sum, attempt_of};
 use crate::steps::{Ordered, Said, Step, What};
-use crate::transaction::{
+use crate::world::{Lie, Scope, Side, Submission, Truth, World};
+use switchyard_core::transaction::{
     Action, AttemptState, CaseReason, Command, Event, EventName, Kind, State, Transaction,
 };
-use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// A promise. The name is printed with a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -332,7 +332,7 @@ fn paid_once(after: &World, scope: &Scope, is_paid: impl Fn(&Side) -> bool) -> b
     !scope.lie.is_honest() || after.sides.iter().filter(|side| is_paid(side)).count() <= 1
 }
 
-/// Whether nothing has to happen any more by itself: an end, or a person has to look.
+/// Whether no automatic step is left: an end, or a case for manual review.
 pub fn is_at_rest(world: &World) -> bool {
     is_final(&world.tx.state) || world.tx.cases.iter().any(|case| case.closed.is_none())
 }

@@ -5,19 +5,19 @@
 //! scopes with and without reduction and compares what was reached.
 //!
 //! - R1: The id under which an attempt is found counts only where providers mix ids up.
-//! - R2: A call that was cut off, and one that came back, are alike once its attempt has an answer.
+//! - R2: An interrupted call and a returned one are alike once the attempt has a response.
 //! - R3: Of the connections of a plan only the order counts, not which ones they are.
 //! - R4: An attempt that moved no money and can move none any more keeps one fact: whether it used
 //!   up an attempt of the payer's. Not where its provider may still lie about it.
 //! - R5: An order to resolve an attempt counts only while its provider may still have it.
-//! - R6: Of an ended transaction with honest providers the state, the success and what the merchant
-//!   was told count.
+//! - R6: Of an ended transaction with honest providers the state, the success and the notifications
+//!   to the merchant count.
 
 use crate::base::{candidate, connection_code, earlier, just_now, soon};
-use crate::transaction::{
+use crate::world::{Lie, Scope, Side, Submission, Truth, World};
+use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CallOff, CaseReason, Decision, Details,
 };
-use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 
 /// Replaces what can never matter again in `world`.
 pub fn reduce(world: &mut World, scope: &Scope) {
@@ -48,7 +48,7 @@ fn forget_how_it_ended(world: &mut World, number: usize) {
     }
 }
 
-/// R3. The connections of a plan are different ones, so their places tell them apart.
+/// R3. The connections of a plan are distinct, so their positions identify them.
 fn renumber(attempt: &mut Attempt) {
     let at = |place: u8, code: u8| candidate(place + (code & !PLACE));
     attempt.candidate = at(0, connection_code(attempt.candidate.connection));
@@ -120,7 +120,7 @@ fn settle(world: &mut World, number: usize) {
     };
 }
 
-/// What counts only while an attempt is in progress.
+/// State that counts only while an attempt is in progress.
 fn forget_progress(attempt: &mut Attempt) {
     attempt.candidate = candidate(0);
     attempt.remaining.clear();

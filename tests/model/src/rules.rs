@@ -12,8 +12,8 @@ use crate::history::Observer;
 use crate::names;
 use crate::promises::Promise;
 use crate::steps::Step;
-use crate::transaction::{Command, Details, Event, Refusal, Transaction};
 use crate::world::World;
+use switchyard_core::transaction::{Command, Details, Event, Refusal, Transaction};
 
 /// The results of each command in each state.
 #[derive(Default)]
@@ -98,7 +98,7 @@ impl Rules {
     }
 }
 
-/// Names are static, so that their addresses tell them apart.
+/// Names are static, so that their addresses identify them.
 fn fingerprint(
     kind: &'static str,
     state: &'static str,

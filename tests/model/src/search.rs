@@ -4,7 +4,7 @@
 //! levels only. With 100 million states two of them share a fingerprint with a probability of
 //! 10^-23.
 //!
-//! All threads expand states of one level. What they found is added in the order of the states, so
+//! All threads expand states of one level. Found states are added in the order of their parents, so
 //! that numbers and histories do not depend on the number of threads.
 
 mod seen;
@@ -34,7 +34,7 @@ pub trait Model: Sync {
     fn decode(&self, key: &[u8]) -> Self::World;
     /// All steps that `world` can take, in a fixed order.
     fn steps(&self, world: &Self::World, steps: &mut Vec<Self::Step>);
-    /// Takes a step. What is left out of the key may be left out of the next world.
+    /// Takes a step. Parts that the key omits may be omitted in the next world.
     fn take(
         &self,
         world: &Self::World,
@@ -45,11 +45,11 @@ pub trait Model: Sync {
     fn look(&self, _: &Self::World, _: &mut Self::Notes) -> Option<Self::Promise> {
         None
     }
-    /// Whether nothing has to happen any more by itself.
+    /// Whether no automatic step is left.
     fn is_at_rest(&self, world: &Self::World) -> bool;
     /// Whether a step happens automatically. Progress may only rely on these.
     fn is_by_itself(step: Self::Step) -> bool;
-    /// The promise that a state breaks from which no rest can be reached by itself.
+    /// The promise broken by a state from which no rest can be reached automatically.
     const REST_IS_REACHABLE: Self::Promise;
 }
 
@@ -129,7 +129,7 @@ impl Level {
 
 /// States found in a part of a level.
 struct Part<M: Model> {
-    /// For each state, the end of what it leads to in `leads`, and whether it is at rest.
+    /// For each state, the end of its successors in `leads`, and whether it is at rest.
     states: Vec<(usize, bool)>,
     leads: Vec<Lead>,
     /// Keys of those that were not known.
@@ -384,7 +384,7 @@ impl<'m, M: Model> Search<'m, M> {
         history
     }
 
-    /// Looks for states from which no end and no open case can be reached by itself.
+    /// Finds states from which no end and no open case can be reached automatically.
     fn find_dead_ends(&mut self) {
         let states = self.origins.len();
         self.begins.push(self.leads.len());

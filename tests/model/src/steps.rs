@@ -1,8 +1,8 @@
 //! Steps of the world: what each party can do next.
 
 use crate::base::{SECOND, Sum, earlier, long_ago, past_its_end};
-use crate::transaction::{Attempt, AttemptState, CancelledBy, Kind, State};
 use crate::world::{Lie, Scope, Submission, Truth, World};
+use switchyard_core::transaction::{Attempt, AttemptState, CancelledBy, Kind, State};
 
 /// A statement of a gateway about an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum What {
     Unknown,
 }
 
-/// What the payer is to do. The numbers are those of the key.
+/// Action shown to the payer. The numbers are those of the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     Nothing = 0,
@@ -74,7 +74,7 @@ pub enum Standing {
 pub enum Names {
     /// The reference, or an answer to a query.
     Reference,
-    /// An answer to a query that began after the attempt had ended by itself.
+    /// A response to a query that began after the attempt had expired.
     QueryAfterItsEnd,
     /// The provider's id only.
     Id,
@@ -96,7 +96,7 @@ pub enum Step {
     Expire,
     /// A payout has waited for half an hour.
     WaitLong,
-    /// The attempt ends by itself, or it is three days old.
+    /// The attempt expires, or it is three days old.
     Age(u8),
     /// The time of `wake_at` has come. `0`: a payout's plan has so many connections.
     Wake(u8, Standing),
@@ -208,12 +208,12 @@ fn payer_and_shop(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
 fn time(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
     let tx = &world.tx;
     match &tx.details {
-        crate::transaction::Details::Payment(payment) => {
+        switchyard_core::transaction::Details::Payment(payment) => {
             if payment.expires_at > crate::base::NOW {
                 steps.push(Step::Expire);
             }
         }
-        crate::transaction::Details::Payout(_) => {
+        switchyard_core::transaction::Details::Payout(_) => {
             if tx.created_at > earlier() {
                 steps.push(Step::WaitLong);
             }
@@ -514,7 +514,7 @@ fn provider(world: &World, scope: &Scope, number: usize, steps: &mut Vec<Step>) 
     }
 }
 
-/// Whether the statement is the lie of the scope. From then on only this attempt is lied about.
+/// Whether the statement is the lie of the scope. After it, only this attempt is lied about.
 pub fn is_lie(world: &World, scope: &Scope, number: usize, said: Said) -> bool {
     let truth = world.sides[number].truth;
     let is_false = match said.what {
@@ -529,7 +529,7 @@ pub fn is_lie(world: &World, scope: &Scope, number: usize, said: Said) -> bool {
     is_false || (foreign_id && scope.lie == Lie::IdOfAnother)
 }
 
-/// Whether the attempt was given up before it reached its provider.
+/// Whether the attempt ended before it reached its provider.
 pub fn is_unsent(world: &World, number: usize) -> bool {
     let attempt = &world.tx.attempts[number];
     matches!(attempt.state, AttemptState::Started | AttemptState::InDoubt)

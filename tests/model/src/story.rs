@@ -8,10 +8,10 @@ use crate::key::{decode, encode};
 use crate::names;
 use crate::reduce::reduce;
 use crate::steps::{Names, Ordered, Said, Shown, Standing, Step, Turn, What};
-use crate::transaction::{Captured, Command, Kind, Order, Outcome, Verdict};
 use crate::world::{Scope, World};
+use switchyard_core::transaction::{Captured, Command, Kind, Order, Outcome, Verdict};
 
-/// Tells `history`. The code uses the fixtures of `engine/src/transaction/tests`.
+/// Tells `history`. The code uses the fixtures of `engine/core/src/transaction/tests`.
 pub fn tell(scope: &Scope, history: &[Step]) -> String {
     let template = World::new(scope);
     let mut world = template.clone();
@@ -171,7 +171,7 @@ fn said_words(said: Said) -> String {
     format!("{what}{}", id.unwrap_or_default())
 }
 
-fn at(id: crate::ids::AttemptId) -> String {
+fn at(id: switchyard_core::ids::AttemptId) -> String {
     format!("world.tx.attempts[{}].id", id.ulid().random())
 }
 
@@ -286,10 +286,10 @@ fn outcome_code(outcome: &Outcome) -> String {
             ..
         } => format!("part({})", received.minor()),
         Outcome::Pending { payer_action, .. } => match payer_action {
-            Some(crate::transaction::PayerAction::EnterCode { .. }) => {
+            Some(switchyard_core::transaction::PayerAction::EnterCode { .. }) => {
                 "enter_code(\"\")".to_owned()
             }
-            Some(crate::transaction::PayerAction::UnusablePage { .. }) => {
+            Some(switchyard_core::transaction::PayerAction::UnusablePage { .. }) => {
                 "unusable_page()".to_owned()
             }
             _ => "pending()".to_owned(),

@@ -1,8 +1,8 @@
-//! Everything around the core: the providers, the calls in flight, the journal, and what the engine
-//! has been told.
+//! Everything around the core: the providers, the calls in flight, the journal, and the statements
+//! that the engine has received.
 
 use crate::base::{ENDS, Sum, created, past_its_end};
-use crate::transaction::{Kind, Transaction};
+use switchyard_core::transaction::{Kind, Transaction};
 
 /// One wrong statement that a provider may make, about one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Lie {
     SuccessOfNothing,
     /// Two charges for one request, under two ids.
     TwoCharges,
-    /// Paid after the time at which the attempt ends by itself.
+    /// Paid after the time at which the attempt expires.
     PaidAfterItsEnd,
     /// Paid in part, and pending until the rest comes.
     PartWhilePending,
@@ -250,7 +250,7 @@ pub struct Side {
     pub part: bool,
     /// A decline that reached the engine.
     pub declined: bool,
-    /// The engine was told, by a provider, the journal or a person, that this attempt moves no
+    /// The engine has learned from a provider, the journal or a person that this attempt moves no
     /// money.
     pub closed: bool,
 }
@@ -290,7 +290,7 @@ impl World {
         }
     }
 
-    /// Whether `attempt` has ended by itself, so that no money can move for it.
+    /// Whether `attempt` has expired, so that no money can move for it.
     pub fn is_past_its_end(&self, attempt: usize) -> bool {
         let attempt = &self.tx.attempts[attempt];
         let ends = crate::base::connection_code(attempt.candidate.connection) & ENDS != 0;
@@ -322,7 +322,7 @@ impl World {
         !(moves_on || may_err)
     }
 
-    /// Whether the lie may be told about `attempt`: it is told about one attempt only.
+    /// Whether the lie may concern `attempt`: it concerns one attempt only.
     pub fn may_lie(&self, attempt: usize) -> bool {
         self.liar.is_none_or(|liar| usize::from(liar) == attempt)
     }

@@ -3,8 +3,8 @@
 use crate::history::{Explored, explore};
 use crate::rules::Rules;
 use crate::search::Bounds;
-use crate::transaction::Kind;
 use crate::world::{Lie, Scope};
+use switchyard_core::transaction::Kind;
 
 /// Whether a person pays, who types codes, sees pages and may cancel.
 const fn has_payer(kind: Kind) -> bool {

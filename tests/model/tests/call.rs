@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use switchyard_core::journal::{Asked, Failure, NotFound, Row, Stage, not_found, stage};
 use switchyard_model::base::NOW;
 use switchyard_model::call::{AsTheyAre, CallPromise, CallScope, Rules, explore, scopes};
-use switchyard_model::journal::{Asked, Failure, NotFound, Row, Stage, not_found, stage};
 use switchyard_model::search::Bounds;
 
 const BOUNDS: Bounds = Bounds {

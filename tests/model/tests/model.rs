@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use switchyard_core::transaction::Kind;
 use switchyard_model::apply::Taken;
 use switchyard_model::base::Sum;
 use switchyard_model::faults::{Fault, plant};
@@ -14,7 +15,6 @@ use switchyard_model::rules::UNREACHED;
 use switchyard_model::search::Bounds;
 use switchyard_model::steps::Step;
 use switchyard_model::story::tell;
-use switchyard_model::transaction::Kind;
 use switchyard_model::world::{Lie, Scope, World};
 use switchyard_model::worlds::{asked, explore_all, short, small};
 
@@ -162,7 +162,8 @@ fn a_key_stands_for_one_world() {
     assert!(Sum::More.is_enough() && !Sum::Less.is_enough());
 }
 
-/// What the core decided on the way, without what changes nothing: command, state and events.
+/// Decisions of the core in all histories, without those that change nothing: command, state and
+/// events.
 #[derive(Default)]
 struct Decided(BTreeSet<(&'static str, &'static str, Vec<&'static str>)>);
 
@@ -188,7 +189,7 @@ impl Observer for Decided {
     }
 }
 
-/// Promises that are broken, with the length of the shortest history, and what was decided.
+/// Broken promises, with the length of the shortest history, and the decisions.
 fn reached(scope: &Scope) -> (BTreeSet<(Promise, usize)>, Decided) {
     let mut decided = Decided::default();
     let violations = explore(scope, BOUNDS, &mut decided).found.violations;

@@ -1,12 +1,13 @@
-//! A gateway whose provider does what the transaction says: the description has one word for each connection.
+//! A gateway whose provider does what the transaction says: the description has one word for each
+//! connection.
 //!
 //! | word | what happens |
 //! |---|---|
 //! | `refused` | nobody listens where it connects to |
 //! | any other | the provider is sent the word, and does it |
 //!
-//! Its callbacks name a reference and say that it is paid. Those with the right signature in `x-signature` are believed, those with none
-//! are hints, and a wrong one is refused.
+//! Its callbacks name a reference and say that it is paid. Those with the right signature in
+//! `x-signature` are believed, those with none are hints, and a wrong one is refused.
 
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ struct Answer {
     status: String,
 }
 
-/// The body of a callback: what it is about is paid.
+/// Body of a callback: its charge is paid.
 #[derive(Deserialize)]
 struct News {
     reference: String,
@@ -83,7 +84,7 @@ struct Charges {
     next: Option<String>,
 }
 
-/// What a payment and a payout have in common here.
+/// Common part of a payment and a payout.
 struct Order<'a> {
     direction: Direction,
     reference: &'a str,
@@ -229,7 +230,7 @@ gateway!(Programmable);
 
 /// Status of the provider about a charge that it declined.
 const DECLINED: u16 = 402;
-/// What the provider answers about a charge that has not ended.
+/// Status of the provider's response about a charge that has not ended.
 const TOO_EARLY: u16 = 425;
 /// Unless the connection says otherwise.
 const PATIENCE: Duration = Duration::from_millis(1_500);

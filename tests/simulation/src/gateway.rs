@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use switchyard_engine::limits::CALLBACK_TRIES;
+use switchyard_core::limits::CALLBACK_TRIES;
 use switchyard_gateway::abi::{ABI_MAJOR, Bytes, Plugin, Sink};
 use switchyard_gateway::{
     Amount, Callback, CallbackResult, Cancel, Collect, Context, DeclineReason, Direction, Fault,

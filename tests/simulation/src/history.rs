@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::engine::Engine;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{Overview, exchanges};
-use switchyard_engine::mail;
-use switchyard_engine::records::ListQuery;
-use switchyard_engine::simulation::Disk;
-use switchyard_engine::store::{Direction, Table};
-use switchyard_engine::testing::START;
-use switchyard_engine::transaction::{
+use switchyard_core::environment::Environment;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     AttemptState, CaseReason, Event, Recorded, Status, Transaction,
 };
+use switchyard_engine::engine::Engine;
+use switchyard_engine::mail;
+use switchyard_engine::testing::START;
 use switchyard_engine::webhook::DeliveryStatus;
+use switchyard_gateway_host::{Overview, exchanges};
+use switchyard_records::ListQuery;
+use switchyard_store::Disk;
+use switchyard_store::{Direction, Table};
 
 use crate::faults::{self, Fault};
 use crate::image::{self, Image};

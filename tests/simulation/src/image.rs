@@ -6,19 +6,22 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::money::{Correction, Currency, Rate};
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
 use switchyard_engine::access::{
     Access, AppChange, AppSettings, DevelopmentKeys, Environment, MasterKey, NewConnection,
     NewWebhook, Options, RetryProfile, Vault, WebhookOptions,
 };
-use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::exchange::{Exchange, ExchangeError, FeedSettings};
-use switchyard_engine::gateway::{By, GatewaySettings, Gateways, StaticGateways};
-use switchyard_engine::ids::{AppId, ConnectionId, Ids};
-use switchyard_engine::money::{Correction, Currency, Rate};
-use switchyard_engine::secret::Secret;
-use switchyard_engine::simulation::{Disk, DiskModel, FlushEnd, Tables, World};
-use switchyard_engine::store::Store;
 use switchyard_engine::testing::START;
+use switchyard_gateway_host::{By, GatewaySettings, Gateways, StaticGateways};
+use switchyard_store::Store;
+use switchyard_store::{Disk, DiskModel, FlushEnd, Tables};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
+use switchyard_system::simulation::World;
 
 use crate::gateway::{IDEMPOTENT, NAMES, PLUGINS, VERSIONS, manifest};
 use crate::plan::Plan;
@@ -121,7 +124,7 @@ fn make(shape: Shape) -> Image {
         .start_paused(true)
         .build()
         .expect("a runtime without threads and sockets takes nothing that could be missing");
-    let _world = switchyard_engine::simulation::enter(World {
+    let _world = switchyard_system::simulation::enter(World {
         line: Arc::new(|_| Box::pin(std::future::pending())),
         decide: None,
     });

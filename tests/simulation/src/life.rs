@@ -4,24 +4,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use switchyard_core::directory::Directory;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{ClientContext, Refusal, Status, Transaction};
 use switchyard_engine::access::{Access, Caller, KeyKind};
 use switchyard_engine::callback::CallbackRequest;
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::directory::Directory;
 use switchyard_engine::engine::{
     Choice, Dependencies, Engine, EngineError, EngineSettings, NewPayment, NewPayout,
 };
 use switchyard_engine::exchange::{Exchange, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
-use switchyard_engine::ids::{Ids, TransactionId};
 use switchyard_engine::quota::LimitSettings;
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::secret::Secret;
-use switchyard_engine::simulation::{self, Disk};
-use switchyard_engine::store::Store;
 use switchyard_engine::testing::{START, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Refusal, Status, Transaction};
+use switchyard_records::NewCustomer;
+use switchyard_store::Disk;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
+use switchyard_system::simulation;
 
 use crate::faults;
 use crate::gateway::signature;

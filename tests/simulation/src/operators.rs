@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use switchyard_core::transaction::{Operator, Resolution, Verdict};
 use switchyard_engine::access::WebhookChange;
-use switchyard_engine::gateway::{By, LifeError, State};
 use switchyard_engine::testing::{START, amount};
-use switchyard_engine::transaction::{Operator, Resolution, Verdict};
+use switchyard_gateway_host::{By, LifeError, State};
 
 use crate::faults::{Fault, is_planted};
 use crate::gateway::number;
@@ -105,7 +105,7 @@ impl Hands {
 
     /// Resolves the open attempt by its provider's ledger.
     pub(crate) async fn settle_by_hand(&self, order: usize) {
-        use switchyard_engine::transaction::AttemptState::Pending;
+        use switchyard_core::transaction::AttemptState::Pending;
         let Some(id) = self.id(order) else { return };
         let Ok(Some(tx)) = self.engine.transaction(id).await else {
             return;
@@ -238,9 +238,9 @@ fn operator(name: &str) -> Operator {
 
 /// Returns the active version after a change.
 fn current(
-    changed: Result<switchyard_engine::gateway::Overview, LifeError>,
+    changed: Result<switchyard_gateway_host::Overview, LifeError>,
 ) -> Result<Option<String>, LifeError> {
-    let version = |overview: switchyard_engine::gateway::Overview| {
+    let version = |overview: switchyard_gateway_host::Overview| {
         Some(overview.current()?.kept.version.clone())
     };
     changed.map(version)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::transaction::{Event, Recorded};
+use switchyard_core::transaction::{Event, Recorded};
 
 /// Counts by name.
 pub type Counts = BTreeMap<&'static str, u64>;

@@ -3,8 +3,8 @@
 use switchyard_simulation::plan::{Plan, Trouble};
 use switchyard_simulation::{Options, run};
 
-/// A provider that does not know a reference proves something after two minutes: two minutes, not a clock that was set by an hour. Found
-/// by seed 4189, which charged a payout twice.
+/// A provider that does not know a reference proves something after two minutes: two minutes, not a
+/// clock that was set by an hour. Found by seed 4189, which charged a payout twice.
 #[test]
 fn a_clock_that_is_set_proves_nothing_of_a_reference_that_is_not_found() {
     kept(|seed| Plan {
@@ -19,7 +19,8 @@ fn a_clock_that_is_set_proves_nothing_of_a_reference_that_is_not_found() {
     });
 }
 
-/// The same when it is set while nobody is up: of what an earlier process sent it is only sure that it left before this one began.
+/// The same when the clock is set while no process runs: of an earlier process's requests it is
+/// only certain that they left before this one began.
 #[test]
 fn a_clock_that_is_set_between_two_lives_proves_nothing_of_a_reference_that_is_not_found() {
     kept(|seed| Plan {

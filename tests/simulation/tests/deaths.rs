@@ -1,11 +1,12 @@
-//! Each flow survives a death at every step, whatever its provider makes of it.
+//! Each flow survives a crash at every step, with any response of its provider.
 
 #![expect(clippy::print_stdout, reason = "progress of a long test")]
 
 use switchyard_simulation::plan::{Plan, Trouble};
 use switchyard_simulation::survives_a_death_at_every_step;
 
-/// Lets the process die at each step of the histories of a few seeds. `least`: steps that each of them has.
+/// Lets the process die at each step of the histories of a few seeds. `least`: steps that each of
+/// them has.
 fn survives(seeds: std::ops::RangeInclusive<u64>, least: u64, plan: impl Fn(u64) -> Plan) {
     for seed in seeds {
         let points = survives_a_death_at_every_step(&plan(seed));

@@ -3,7 +3,8 @@
 use switchyard_simulation::plan::{Plan, Trouble};
 use switchyard_simulation::{Options, run};
 
-/// Providers that take what they declined call back later, and a gateway that was removed meanwhile still reads what they say.
+/// Providers that accept a charge they had declined call back later, and a gateway that was removed
+/// in between still parses the callback.
 #[test]
 fn news_for_a_gateway_that_was_removed_are_read() {
     let plan = |seed| Plan {
@@ -24,7 +25,8 @@ fn news_for_a_gateway_that_was_removed_are_read() {
     }
 }
 
-/// A delivery that is on its way when another one is told that the endpoint is gone has arrived: catching up does not send it again.
+/// A delivery in flight, while another one gets the response that the endpoint is gone, has
+/// arrived: the replay of missed events does not send it again.
 #[test]
 fn what_arrives_while_its_webhook_is_switched_off_is_not_sent_again() {
     let plan = |seed| Plan {

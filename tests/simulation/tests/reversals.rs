@@ -3,8 +3,9 @@
 use switchyard_simulation::plan::{Plan, Trouble};
 use switchyard_simulation::{Options, run};
 
-/// Whoever settles an attempt by hand types the provider's id as they read it, and the provider's own word may name another. That is a
-/// reason to ask it, after a success as well: it may have taken the money back. Found by seed 3516.
+/// An operator who resolves an attempt manually enters the provider's id as they read it, and the
+/// provider's own report may name another. That is a reason to query the provider, after a success
+/// as well: it may have reversed the payment. Found by seed 3516.
 #[test]
 fn a_success_by_hand_that_is_taken_back_under_another_id_comes_before_a_person() {
     let mut by_hand = 0;

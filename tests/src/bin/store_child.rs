@@ -1,5 +1,6 @@
-//! Writes to a store until it is killed: `store_child <backend> <directory> [patient]`. Each commit is printed after its
-//! acknowledgment. A patient one prints what the store refuses, and tries the same commit again.
+//! Writes to a store until it is killed: `store_child <backend> <directory> [patient]`. Each commit
+//! is printed after its acknowledgment. A patient one prints what the store refuses, and tries the
+//! same commit again.
 
 #![expect(clippy::print_stdout, reason = "output of a command")]
 
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use switchyard_engine::store::{CommitError, Store};
+use switchyard_store::{CommitError, Store};
 use switchyard_tests::store::rows::{LANES, backend_named, check, commit, settings};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

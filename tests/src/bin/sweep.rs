@@ -10,7 +10,8 @@ use std::time::Duration;
 use switchyard_tests::sweep::restores::{self, Restores};
 use switchyard_tests::sweep::{Broken, Sweep, run};
 
-/// How soon after a start the program has to be at work on what was open when it died.
+/// Time after a start by which the program must have resumed the transactions that were open at the
+/// crash.
 const RESUMES_WITHIN: Duration = Duration::from_secs(10);
 
 /// How much longer than without a backup 99 of 100 answers may take during one.

@@ -1,20 +1,21 @@
-//! What a history has come to, without what may differ: ids, times, and how often what comes at least once has come.
+//! Result of a history, without parts that may differ: ids, times, and the number of at-least-once
+//! deliveries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use anyhow::Context;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::records::ListQuery;
-use switchyard_engine::transaction::{AttemptState, Kind};
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{AttemptState, Kind};
+use switchyard_records::ListQuery;
 
 use super::life::Life;
 
-/// What everybody outside sees, by the names that clients gave to their orders.
+/// State as clients see it, by the names that they gave to their orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct End {
     orders: BTreeMap<String, Order>,
-    /// All that the engine has.
+    /// Number of all transactions in the engine.
     transactions: u64,
     /// By gateway, the version in force.
     gateways: BTreeMap<String, String>,
@@ -37,7 +38,7 @@ struct Order {
 }
 
 impl End {
-    /// Everything ended, and the merchant heard of each end.
+    /// All transactions ended, and the merchant was notified of each end.
     pub(super) fn is_at_rest(&self) -> bool {
         let heard = |order: &Order| {
             let end = format!(".{}", order.status);

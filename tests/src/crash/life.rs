@@ -12,15 +12,15 @@ use axum::http::Request;
 use serde_json::Value;
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::engine::{Choice, EngineSettings};
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::Ids;
 use switchyard_engine::mail::MailSettings;
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::store::{CrashingKv, Death};
 use switchyard_engine::testing::{Bench, Wanted};
-use switchyard_engine::transaction::{ClientContext, Status};
 use switchyard_engine::webhook::WebhookSettings;
+use switchyard_gateway_host::{GatewaySettings, Gateways};
+use switchyard_records::NewCustomer;
+use switchyard_store::{CrashingKv, Death};
+use switchyard_system::ids::Ids;
 use tower::ServiceExt as _;
 
 use super::Point;
@@ -40,7 +40,7 @@ pub struct Life<'o> {
 }
 
 impl<'o> Life<'o> {
-    /// None: it died while it started.
+    /// `None`: the process crashed during its start.
     pub(super) async fn begin(outside: &'o Outside, point: Point) -> anyhow::Result<Option<Self>> {
         let death = match point {
             Point::Flush(death) => death,
@@ -94,7 +94,7 @@ impl<'o> Life<'o> {
         self.process.is_dead()
     }
 
-    /// What `work` comes to, or nothing when the process dies before.
+    /// Result of `work`, or `None` when the process crashes before it.
     pub(super) async fn lives<T>(
         &self,
         work: impl AsyncFnOnce() -> anyhow::Result<T>,
@@ -122,7 +122,7 @@ impl<'o> Life<'o> {
         end::see(self).await
     }
 
-    /// What happened to each order, for whoever has to find out why it ended otherwise.
+    /// Timeline of each order, to find out why it ended otherwise.
     pub(super) async fn tell(&self) -> anyhow::Result<String> {
         let orders = self.outside.orders.lock();
         let orders = orders.unwrap_or_else(PoisonError::into_inner).clone();
@@ -134,7 +134,8 @@ impl<'o> Life<'o> {
         Ok(told)
     }
 
-    /// Orders a payment. `name`: the client's own; given again it is the same order. `words`: what the provider does at each connection.
+    /// Orders a payment. `name`: the client's own; given again it is the same order. `words`: what
+    /// the provider does at each connection.
     pub async fn payment(&self, name: &str, words: &str) -> anyhow::Result<String> {
         self.order(name, "/v1/payments/initialize", payment(words))
             .await
@@ -146,7 +147,7 @@ impl<'o> Life<'o> {
             .await
     }
 
-    /// What the payer does on the page; nothing when it is done already.
+    /// Payer's actions on the page; none when they are done already.
     pub async fn pay(&self, id: &str) -> anyhow::Result<()> {
         let engine = &self.bench.engine;
         let found = engine.transaction(id.parse()?).await?;
@@ -166,7 +167,7 @@ impl<'o> Life<'o> {
         Ok(())
     }
 
-    /// Takes a gateway on, unless that very version is in force.
+    /// Installs a gateway, unless this version is current.
     pub async fn upgrade(&self, library: &Path) -> anyhow::Result<()> {
         self.gateways.add(library).await?;
         Ok(())

@@ -1,7 +1,9 @@
-//! A crash at every step of a flow: the process dies before and after each flush of its store, and when each of its requests arrives
-//! outside; it is started again; and in the end everything is as if it had never died.
+//! A crash at every step of a flow: the process dies before and after each flush of its store, and
+//! when each of its requests arrives outside; it is started again; and in the end everything is as
+//! if it had never died.
 //!
-//! A flow is what clients do. They do it again after the restart, with the same keys, as clients do who got no answer:
+//! A flow is what clients do. They do it again after the restart, with the same keys, as clients do
+//! who got no answer:
 //!
 //! ```no_run
 //! # async fn example() -> anyhow::Result<()> {
@@ -26,13 +28,13 @@ mod outside;
 use std::time::Duration;
 
 use anyhow::Context;
-use switchyard_engine::store::Death;
+use switchyard_store::Death;
 
 pub use self::end::End;
 pub use self::life::Life;
 use self::outside::{Arrival, Outside};
 
-/// Where a process dies.
+/// Point at which a process crashes.
 #[derive(Clone, Copy, Debug)]
 enum Point {
     Nowhere,
@@ -87,8 +89,8 @@ pub async fn every_step(
     Ok(tried)
 }
 
-/// One history to its end, and whether the process died at that point at all: when it did not, the flow has fewer steps. `wanted`: what
-/// the end has to be.
+/// Runs one history to its end, and returns whether the process crashed at that point: if it did
+/// not, the flow has fewer steps. `wanted`: the required end.
 async fn history(
     outside: &Outside,
     flow: &impl AsyncFn(&Life<'_>) -> anyhow::Result<()>,
@@ -153,7 +155,7 @@ async fn settle(life: &Life<'_>, wanted: Option<&End>) -> anyhow::Result<End> {
     }
 }
 
-/// How far the clock is turned at once: less than any interval that could be overslept.
+/// Step by which the clock advances: less than any interval that could be overslept.
 const TURN: Duration = Duration::from_secs(2);
 /// How long everything has for what needs no clock.
 const MOMENT: Duration = Duration::from_millis(4);

@@ -1,4 +1,5 @@
-//! What outlives the process: the disk, the clock, the provider, the merchant's inbox, and the wires to them.
+//! Parts that outlive the process: the disk, the clock, the provider, the merchant's inbox, and the
+//! connections to them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,12 +11,12 @@ use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::secret::Secret;
 use switchyard_engine::access::{DevelopmentKeys, NewConnection, NewWebhook, WebhookOptions};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::secret::Secret;
-use switchyard_engine::store::{CrashingKv, MemoryDisk};
 use switchyard_engine::testing::START;
+use switchyard_store::{CrashingKv, MemoryDisk};
+use switchyard_system::clock::Clock;
 use tempfile::TempDir;
 
 use super::Point;
@@ -24,10 +25,11 @@ use crate::gateways::programmable_gateway;
 use crate::provider::{NOWHERE, Provider};
 use crate::sweep::inbox::{Inbox, SECRET};
 
-/// The process dies when a request arrives outside, counted from 1 over the provider and the inbox together.
+/// The process dies when a request arrives outside, counted from 1 over the provider and the inbox
+/// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// And nobody does what it asks.
+    /// The request is lost and not executed.
     Lost(u64),
     /// And it is done.
     Done(u64),
@@ -122,7 +124,7 @@ impl Outside {
 }
 
 impl Wires {
-    /// From now on arrivals are counted, and at one of them this process dies.
+    /// Counts arrivals after this call, and crashes the process at one of them.
     pub(super) fn lead_to(&self, arrival: Arrival, process: &CrashingKv) {
         let mut wired = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *wired = Wired {
@@ -166,6 +168,6 @@ impl Wires {
     }
 }
 
-/// How old the connections are when a history begins: what a provider does not know proves nothing of a request that went out under
-/// credentials that are as new as it.
+/// Age of the connections when a history begins: a provider's "not found" proves nothing about a
+/// request that used credentials as new as itself.
 const OLD_ENOUGH: Duration = Duration::from_secs(3_600);

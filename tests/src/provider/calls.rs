@@ -1,7 +1,7 @@
-//! What the provider sends by itself: the news that a charge is paid which it had taken as pending.
+//! Callbacks of the provider: a charge is paid that it had answered as pending.
 //!
-//! It sends until it is acknowledged. Which charge is called about how soon, twice, or before its own request is answered follows from
-//! the how-manieth it is, without chance.
+//! It sends until it is acknowledged. Which charge is called about how soon, twice, or before its
+//! own request is answered follows from the how-manieth it is, without chance.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,17 +17,17 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// How long the answer to the request takes that its own callback overtakes.
 const OVERTAKEN: Duration = Duration::from_millis(300);
 
-/// Where callbacks go.
+/// Destination of callbacks.
 #[derive(Clone)]
 pub(super) struct Callee {
     pub server: Client,
-    /// Their ids, by slot.
+    /// Ids of the connections, by slot.
     pub connections: Vec<String>,
-    /// What they are signed with, of those that are signed.
+    /// Key of the signed callbacks.
     pub key: &'static str,
 }
 
-/// What became of the callbacks about one reference.
+/// Result of the callbacks about one reference.
 #[derive(Clone, Debug, Default)]
 pub struct Called {
     pub transaction: String,
@@ -35,7 +35,7 @@ pub struct Called {
     pub is_signed: bool,
     /// Callbacks that were not yet acknowledged.
     pub open: u32,
-    /// Requests, whatever came of them.
+    /// Requests, with any result.
     pub sent: u32,
     /// Requests that were answered with 2xx.
     pub acknowledged: u32,
@@ -86,11 +86,12 @@ pub(super) async fn follow_up(desk: &Shared, charge: Charge) {
     }
 }
 
-/// How a callback is sent.
+/// Manner in which a callback is sent.
 struct Manner {
-    /// The money moves so long after the request. At once: the callback comes before the answer to the request.
+    /// The money moves so long after the request. At once: the callback comes before the answer to
+    /// the request.
     after: Duration,
-    /// It is sent twice, at the same time.
+    /// Whether it is sent twice, at the same time.
     is_twice: bool,
 }
 
@@ -106,7 +107,7 @@ impl Manner {
     }
 }
 
-/// Moves the money, and tells of it.
+/// Moves the money, and sends the callback.
 async fn call(desk: Shared, charge: Charge, manner: Manner) {
     tokio::time::sleep(manner.after).await;
     let slot = charge.request["slot"].as_u64().unwrap_or_default();

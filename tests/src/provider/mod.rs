@@ -1,4 +1,5 @@
-//! A provider with books, which does what the request says: the other end of the programmable gateway.
+//! A provider with books, which does what the request says: the other end of the programmable
+//! gateway.
 //!
 //! | word | what it does |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | `silent`, `silent_done` | takes the request and never answers |
 //! | `held` | moves the money, and says so once [`Provider::let_go`] was called |
 //! | `waits` | takes it, and moves the money when [`Provider::pay`] is called |
-//! | `signed`, `hint` | takes it, moves the money a little later, and then sends a callback, signed or not, until that is acknowledged, |
-//! | | once [`Provider::call_back`] has told where to |
+//! | `signed`, `hint` | takes it, moves the money a little later, then repeats a callback to the |
+//! | | address of [`Provider::call_back`] until that acknowledges it |
 
 mod calls;
 mod lists;
@@ -33,7 +34,7 @@ use self::calls::{Callee, Charge, follow_up, is_called_about};
 use self::lists::list;
 use crate::client::Client;
 
-/// What one request for a charge or a payout came to, whatever was answered.
+/// Result of one request for a charge or a payout, independent of the response.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub transaction: String,
@@ -61,7 +62,7 @@ pub struct Order {
 /// By reference.
 pub type Books = BTreeMap<String, Entry>;
 
-/// An address on which nobody listens.
+/// An address without a listener.
 pub const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// Serves until it is dropped.
@@ -74,7 +75,7 @@ pub struct Provider {
 #[derive(Default)]
 struct Desk {
     books: Books,
-    /// When which transaction was heard of, in order.
+    /// Times at which each transaction was first received, in order.
     heard: Vec<(Instant, String)>,
     /// Takes what comes through this connection, does it, and answers nothing.
     hangs: Option<u64>,
@@ -88,7 +89,7 @@ struct Desk {
     declined: BTreeMap<String, String>,
     /// Answers that are held may go.
     is_let_go: watch::Sender<bool>,
-    /// Where callbacks go; none: there are none.
+    /// Destination of callbacks; `None`: none are sent.
     callee: Option<Callee>,
     calls: Calls,
     /// Whether lists are answered with 502.
@@ -133,7 +134,8 @@ impl Provider {
         *lock(&self.desk) = Desk::default();
     }
 
-    /// From now on whatever comes through this connection is done and not answered, be it a charge or a question.
+    /// After this call, each request through this connection is executed and not answered, be it a
+    /// charge or a query.
     pub fn hang(&self, slot: Option<u64>) {
         lock(&self.desk).hangs = slot;
     }
@@ -166,7 +168,8 @@ impl Provider {
         }
     }
 
-    /// From now on it calls back: to these connections of this server, by slot, those that are signed with this key.
+    /// Sends callbacks after this call: to these connections of this server, by slot; signed ones
+    /// with this key.
     pub fn call_back(&self, server: Client, connections: Vec<String>, key: &'static str) {
         lock(&self.desk).callee = Some(Callee {
             server,
@@ -175,7 +178,7 @@ impl Provider {
         });
     }
 
-    /// What became of its callbacks.
+    /// Results of the callbacks.
     pub fn calls(&self) -> Calls {
         lock(&self.desk).calls.clone()
     }

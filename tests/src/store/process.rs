@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use switchyard_engine::store::Backend;
+use switchyard_store::Backend;
 
 /// Output of a killed child. Every line stands for an acknowledged commit.
 pub struct Said {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use switchyard_engine::store::{
+use switchyard_store::{
     Backend, Batch, CommitError, Direction, Store, StoreSettings, Table, counts,
 };
 

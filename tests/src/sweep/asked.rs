@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 use tokio::time::Instant;
 
 use super::kills::{FEW, GRACE, Taken, story, taken_up};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 use super::callbacks::Stored;
 use super::kills::Lives;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 use tokio::time::Instant;
 
 use super::asked::Asked;

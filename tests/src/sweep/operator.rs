@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use serde_json::Value;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 use tokio::time::Instant;
 
 use super::load::{Fate, Promise};

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use switchyard_engine::clock::{Clock, Timestamp};
+use switchyard_core::time::Timestamp;
+use switchyard_system::clock::Clock;
 use tempfile::TempDir;
 
 use super::inbox::{Inbox, SECRET};

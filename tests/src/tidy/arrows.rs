@@ -1,4 +1,4 @@
-//! Who may know whom: crates by their manifests, rooms of the engine by what they name.
+//! Dependencies between crates, by their manifests, and purity of the core.
 
 use super::rules::{finding, has_word};
 use super::{Finding, Source};
@@ -11,8 +11,33 @@ const CRATE_ARROWS: &[(&str, &[&str], &str)] = &[
         "the engine has no HTTP server in it: that is `api`",
     ),
     (
+        "engine/core/",
+        IO,
+        "the core is pure: time, chance and results of I/O are arguments",
+    ),
+    (
+        "engine/system/",
+        ABOVE_SYSTEM,
+        "it is below the store, the gateways and the engine",
+    ),
+    (
+        "engine/store/",
+        ABOVE_STORE,
+        "it is below records, gateways and the engine",
+    ),
+    (
+        "engine/records/",
+        &["switchyard-gateway-host", "switchyard-engine"],
+        "it is below gateways and the engine",
+    ),
+    (
+        "engine/gateway/",
+        &["switchyard-engine"],
+        "it is below the engine",
+    ),
+    (
         "plugins/sdk/",
-        &["switchyard", "switchyard-engine"],
+        OURS,
         "authors depend on the SDK alone: it knows nothing of ours",
     ),
     (
@@ -26,9 +51,48 @@ const CRATE_ARROWS: &[(&str, &[&str], &str)] = &[
         "the API goes through the engine",
     ),
 ];
+const IO: &[&str] = &[
+    "actix",
+    "libc",
+    "rand",
+    "reqwest",
+    "rusqlite",
+    "sled",
+    "switchyard-engine",
+    "switchyard-gateway-host",
+    "switchyard-records",
+    "switchyard-store",
+    "switchyard-system",
+    "tokio",
+];
+const ABOVE_SYSTEM: &[&str] = &[
+    "switchyard-engine",
+    "switchyard-gateway-host",
+    "switchyard-records",
+    "switchyard-store",
+];
+const ABOVE_STORE: &[&str] = &[
+    "switchyard-engine",
+    "switchyard-gateway-host",
+    "switchyard-records",
+];
+const OURS: &[&str] = &[
+    "switchyard",
+    "switchyard-core",
+    "switchyard-engine",
+    "switchyard-gateway-host",
+    "switchyard-records",
+    "switchyard-store",
+    "switchyard-system",
+];
 const COMPUTES: &[&str] = &[
     "switchyard",
+    "switchyard-core",
     "switchyard-engine",
+    "switchyard-gateway-host",
+    "switchyard-records",
+    "switchyard-store",
+    "switchyard-system",
     "tokio",
     "reqwest",
     "hyper",
@@ -67,51 +131,28 @@ pub(super) fn crate_arrows(source: &Source) -> Vec<Finding> {
     found
 }
 
-const WORLD: &[&str] = &[
-    "tokio",
-    "actix",
-    "reqwest",
+/// Names that no file of the pure core may use. Its manifest excludes the crates of I/O.
+const IMPURE: &[&str] = &[
     "async ",
     ".await",
+    "std::env",
     "std::fs",
-    "std::net",
+    "std::process",
     "std::thread",
-    "crate::store",
-    "crate::processing",
-    "crate::queue",
-    "crate::runtime",
-    "crate::gateway",
-    "crate::webhook",
-    "crate::mail",
 ];
+const CORE: &str = "engine/core/src";
 
-/// `(room, names it may not use)`: routing → transaction → money, and no way up or out.
-const ROOM_ARROWS: &[(&str, &[&str])] = &[
-    (
-        "engine/src/money",
-        &["crate::transaction", "crate::routing", "crate::access"],
-    ),
-    ("engine/src/transaction", &["crate::routing"]),
-    ("engine/src/routing", &[]),
-];
-
-pub(super) fn room_arrows(source: &Source) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for (room, above) in ROOM_ARROWS {
-        let is_inside = source.path.starts_with(room) && source.has_extension(&["rs"]);
-        for (at, line) in source.code.lines().enumerate().filter(|_| is_inside) {
-            for name in above
-                .iter()
-                .chain(WORLD)
-                .filter(|name| has_word(line, name))
-            {
-                let says = format!(
-                    "`{room}` is pure and below it: it may not use `{}`",
-                    name.trim()
-                );
-                found.push(finding(source, at + 1, says));
-            }
-        }
-    }
-    found
+pub(super) fn impure_core(source: &Source) -> Vec<Finding> {
+    let is_core = source.path.starts_with(CORE) && source.has_extension(&["rs"]);
+    let lines = source.code.lines().enumerate().filter(|_| is_core);
+    lines
+        .flat_map(|(at, line)| {
+            let names = IMPURE.iter().filter(move |name| has_word(line, name));
+            names.map(move |name| (at, name.trim()))
+        })
+        .map(|(at, name)| {
+            let says = format!("`{CORE}` is pure: it may not use `{name}`");
+            finding(source, at + 1, says)
+        })
+        .collect()
 }

@@ -30,7 +30,8 @@ pub(super) fn markdown_title(source: &Source) -> Vec<Finding> {
     }
 }
 
-/// The paths that a document names in back ticks (`engine/src/clock.rs`, `docs/errors/`) and that are not there.
+/// The paths that a document names in back ticks (`engine/system/src/clock.rs`, `docs/errors/`) and that
+/// are not there.
 pub fn named_paths_missing(document: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut found = Vec::new();
     for (at, line) in document.text.lines().enumerate() {

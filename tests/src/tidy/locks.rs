@@ -1,5 +1,6 @@
-//! The fuzz targets are a workspace of their own, with a lock file of their own, which nothing builds from day to day. It has to name
-//! the versions that the release has, or the fuzzer tries another program than the one that serves.
+//! The fuzz targets are a workspace of their own, with a lock file of their own, which nothing
+//! builds from day to day. It has to name the versions that the release has, or the fuzzer tries
+//! another program than the one that serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +10,13 @@ use super::Source;
 #[derive(Default)]
 struct Locked<'a> {
     versions: BTreeSet<&'a str>,
-    /// It lies in this repository.
+    /// Whether the package is in this repository.
     is_ours: bool,
     needs: BTreeSet<&'a str>,
 }
 
-/// What of the lock file `apart` is not as the one of the workspace and the crates' own manifests want it, one sentence each. What only
-/// the fuzzer needs may be in there besides.
+/// Differences of the lock file `apart` from the workspace's and the crates' own manifests, one
+/// sentence each. Additional packages of the fuzzer are permitted.
 pub fn drift(apart: &str, workspace: &str, manifests: &[&Source]) -> Vec<String> {
     let (apart, workspace) = (packages(apart), packages(workspace));
     let mut found = Vec::new();

@@ -1,7 +1,8 @@
-//! The rules of the house, as functions from a file to what is wrong with it.
+//! The repository's own lint rules, as functions from a file to its findings.
 //!
-//! `tests/tests/tidy.rs` runs every rule over every file of the repository. A rule that the compiler or clippy can hold lives there; these
-//! are the others: sizes, words, which room may know which.
+//! `tests/tests/tidy.rs` runs every rule over every file of the repository. A rule that the
+//! compiler or clippy can hold lives there; these are the others: sizes, words, which room may know
+//! which.
 
 mod arrows;
 mod documents;
@@ -71,7 +72,8 @@ pub fn repository_files() -> anyhow::Result<Vec<Source>> {
         .split('\0')
         .filter(|path| !path.is_empty())
     {
-        // A file that git knows and that is gone from the disk is being deleted; one that is not UTF-8 is a picture.
+        // A file that git knows and that is gone from the disk is being deleted; one that is not
+        // UTF-8 is a picture.
         if let Ok(text) = std::fs::read_to_string(root().join(path)) {
             files.push(Source::new(path, &text));
         }

@@ -4,12 +4,17 @@
 
 use std::collections::BTreeSet;
 
-use super::module_tables::{API, ENGINE, EXCEPTIONS, Uses};
+use super::module_tables::{API, CORE, ENGINE, EXCEPTIONS, SYSTEM, Uses};
 use super::rules::finding;
 use super::{Finding, Source};
 
-/// Name of the crate and its table.
-static CRATES: [(&str, &[Uses]); 2] = [("engine", ENGINE), ("api", API)];
+/// Folder of the crate and its table.
+static CRATES: [(&str, &[Uses]); 4] = [
+    ("engine/core", CORE),
+    ("engine/system", SYSTEM),
+    ("engine", ENGINE),
+    ("api", API),
+];
 
 /// Modules that a file uses although its own module does not declare them.
 pub(super) fn module_dependencies(source: &Source) -> Vec<Finding> {
@@ -128,38 +133,37 @@ mod tests {
 
     #[test]
     fn an_undeclared_dependency_is_found_on_its_line() {
-        let text = "use crate::store::Store;\nuse crate::webhook::Webhooks;\n";
-        assert_eq!(lines("engine/src/records/list.rs", text), [2]);
-        let says = &found("engine/src/records.rs", text)[0].1;
+        let text = "use crate::time::Timestamp;\nuse crate::routing::Route;\n";
+        assert_eq!(lines("engine/core/src/transaction/list.rs", text), [2]);
+        let says = &found("engine/core/src/transaction/mod.rs", text)[0].1;
         assert!(
-            says.starts_with("`records` may not use `webhook`"),
+            says.starts_with("`transaction` may not use `routing`"),
             "{says}"
         );
         let path = "fn f() { crate::mail::sweep() }\n";
-        assert_eq!(lines("engine/src/store/mod.rs", path), [1]);
+        assert_eq!(lines("engine/src/webhook/mod.rs", path), [1]);
         assert!(lines("engine/src/mail/mod.rs", path).is_empty());
         assert!(lines("plugins/demo/src/lib.rs", path).is_empty());
     }
 
     #[test]
     fn each_module_of_a_group_counts() {
-        let text = "use crate::{\n    clock::{Clock, Timestamp},\n    mail, ids,\n};\n";
-        assert_eq!(lines("engine/src/store/mod.rs", text), [3]);
-        let declared = "use crate::{clock, ids};
-";
-        assert!(lines("engine/src/store/mod.rs", declared).is_empty());
-        let twice = "use crate::{mail};\nuse crate::clock::{A, mail};\nuse crate::mail::{self};\n";
-        assert_eq!(lines("engine/src/store/mod.rs", twice), [1, 3]);
+        let text = "use crate::{\n    access::{Access, App},\n    mail, queue,\n};\n";
+        assert_eq!(lines("engine/src/webhook/mod.rs", text), [3]);
+        let declared = "use crate::{access, queue};\n";
+        assert!(lines("engine/src/webhook/mod.rs", declared).is_empty());
+        let twice = "use crate::{mail};\nuse crate::access::{A, mail};\nuse crate::mail::{self};\n";
+        assert_eq!(lines("engine/src/webhook/mod.rs", twice), [1, 3]);
     }
 
     #[test]
     fn tests_comments_and_crate_roots_may_name_every_module() {
         let text = "// use crate::mail\n#[cfg(test)]\nmod tests {\n    use crate::mail;\n}\n";
-        assert!(lines("engine/src/store/mod.rs", text).is_empty());
+        assert!(lines("engine/src/webhook/mod.rs", text).is_empty());
         let used = "use crate::mail;\n";
-        assert!(lines("engine/src/store/tests.rs", used).is_empty());
+        assert!(lines("engine/src/webhook/tests.rs", used).is_empty());
         assert!(lines("engine/src/lib.rs", used).is_empty());
-        assert!(lines("engine/src/store/mod.rs", "$crate::mail!()").is_empty());
+        assert!(lines("engine/src/webhook/mod.rs", "$crate::mail!()").is_empty());
     }
 
     #[test]
@@ -180,7 +184,7 @@ mod tests {
         };
         assert!(!is_of("api: `frame` does not use `checkout`"));
         assert!(is_of("api: `frame` does not use `merchant`"));
-        assert!(is_of("engine: `records` does not use `store`"));
+        assert!(is_of("engine/core: `routing` does not use `money`"));
     }
 
     #[test]

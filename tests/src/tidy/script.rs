@@ -1,9 +1,11 @@
-//! JavaScript as the rule on the length of functions sees it: strings, comments and patterns blanked, functions found by their bodies.
+//! JavaScript as the rule on the length of functions sees it: strings, comments and patterns
+//! blanked, functions found by their bodies.
 
 use super::rules::finding;
 use super::{FUNCTION_LINES, Finding, Source};
 
-/// A test that is one function around many is too long as well: its parts can have names, and stand beside it.
+/// A test that is one function around many is too long as well: its parts can have names, and stand
+/// beside it.
 pub(super) fn script_function_length(source: &Source) -> Vec<Finding> {
     if !source.has_extension(&["js", "mjs"]) {
         return Vec::new();
@@ -22,7 +24,8 @@ pub(super) fn script_function_length(source: &Source) -> Vec<Finding> {
     bodies(&code).into_iter().filter_map(too_long).collect()
 }
 
-/// Where functions begin and end: at the braces that follow an arrow or a list of parameters. `if (…) {` and its like are no functions.
+/// Bounds of functions: the braces that follow an arrow or a list of parameters. `if (…) {` and its
+/// like are no functions.
 fn bodies(code: &[char]) -> Vec<(usize, usize)> {
     let mut open: Vec<(usize, bool)> = Vec::new();
     let mut found = Vec::new();
@@ -59,7 +62,7 @@ fn is_function(before: &[char]) -> bool {
     )
 }
 
-/// What stands before the bracket that the one cut off at the end of `text` closes.
+/// Text before the bracket that the one cut off at the end of `text` closes.
 fn before_brackets(text: &str) -> Option<&str> {
     let mut depth = 1;
     for (at, c) in text.char_indices().rev() {
@@ -75,7 +78,8 @@ fn before_brackets(text: &str) -> Option<&str> {
     None
 }
 
-/// The text with what is inside strings, comments and patterns blanked, newlines kept. What stands in `${}` of a string is part of it.
+/// The text with strings, comments and patterns blanked, newlines kept. Code in `${}` of a string
+/// is part of it.
 fn blanked(text: &str) -> Vec<char> {
     let chars: Vec<char> = text.chars().collect();
     let mut code = Vec::with_capacity(chars.len());
@@ -128,7 +132,8 @@ fn end_of_pattern(chars: &[char], from: usize) -> usize {
     at + 1
 }
 
-/// A slash after a value divides; anywhere else it starts a pattern. A blanked string is no value here: nobody divides one.
+/// A slash after a value divides; anywhere else it starts a pattern. A blanked string is no value
+/// here: strings are not divided.
 fn starts_a_pattern(code: &[char]) -> bool {
     let last = code.iter().rev().find(|c| !c.is_whitespace());
     last.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '_' | '$' | ')' | ']' | '}')))

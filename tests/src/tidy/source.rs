@@ -1,4 +1,5 @@
-//! A file as the rules see it: with a Rust file's comments and strings told apart from its code, line by line.
+//! A file as the rules see it: with a Rust file's comments and strings told apart from its code,
+//! line by line.
 
 /// A file of the repository.
 pub struct Source {
@@ -35,7 +36,7 @@ impl Source {
             .is_some_and(|(_, extension)| extensions.contains(&extension))
     }
 
-    /// Written by somebody else, or by a program: not ours to tidy.
+    /// Written by other authors, or generated: excluded from the rules.
     pub fn is_foreign(&self) -> bool {
         self.path.contains("/vendor/")
             || self.path.ends_with("package-lock.json")
@@ -88,7 +89,7 @@ fn is_test_path(path: &str) -> bool {
         || name.ends_with("_tests.rs")
 }
 
-/// What the splitter is inside of.
+/// Present context of the splitter.
 enum Inside {
     Code,
     LineComment,
@@ -123,7 +124,7 @@ fn split(text: &str) -> (String, String) {
     (code, comments)
 }
 
-/// How many characters to take, and what they lead into when that changes.
+/// Number of characters to consume, and the next context if it changes.
 fn step(chars: &[char], at: usize, inside: &Inside) -> (usize, Option<Inside>) {
     let rest = &chars[at..];
     let starts = |pattern: &str| {
@@ -181,7 +182,8 @@ fn raw_string(rest: &[char]) -> (usize, Option<Inside>) {
     }
 }
 
-/// `br"…"` starts a raw string, `for"…"` cannot occur: only the byte and C prefixes may stand before the `r`.
+/// `br"…"` starts a raw string, `for"…"` cannot occur: only the byte and C prefixes may stand
+/// before the `r`.
 fn follows_a_word(chars: &[char], at: usize) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     match at.checked_sub(1).map(|before| chars[before]) {
@@ -214,15 +216,15 @@ mod tests {
     fn a_module_declared_for_tests_is_one() {
         let text = "#[cfg(test)]\nmod conformance;\nmod a;\n";
         assert_eq!(
-            Source::new("engine/src/store/mod.rs", text).test_modules(),
-            ["engine/src/store/conformance"]
+            Source::new("engine/store/src/lib.rs", text).test_modules(),
+            ["engine/store/src/conformance"]
         );
         assert_eq!(
-            Source::new("engine/src/clock.rs", text).test_modules(),
-            ["engine/src/clock/conformance"]
+            Source::new("engine/system/src/clock.rs", text).test_modules(),
+            ["engine/system/src/clock/conformance"]
         );
         assert_eq!(
-            Source::new("engine/src/clock.rs", text).tests_begin(),
+            Source::new("engine/system/src/clock.rs", text).tests_begin(),
             4,
             "the declaration is no test"
         );

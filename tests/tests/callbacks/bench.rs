@@ -1,4 +1,5 @@
-//! An engine on a clock that the test turns, with one connection to the test gateway whose callbacks are signed.
+//! An engine on a clock that the test turns, with one connection to the test gateway whose
+//! callbacks are signed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,20 +8,21 @@ use std::time::Duration;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{ClientContext, Event, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::{
     Callback, CallbackQuery, CallbackRequest, CallbackState, ReceiveError,
 };
-use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::Choice;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{ConnectionId, TransactionId};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::{ClientContext, Event, Transaction};
+use switchyard_records::NewCustomer;
+use switchyard_system::clock::Clock;
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
-/// What the misbehaving gateway believes.
+/// Key that the misbehaving gateway trusts.
 pub const KEY: &str = "the key of these tests";
 pub const SECRET: &str = "a secret of these tests";
 /// The number of the test gateway that stays pending.
@@ -81,8 +83,8 @@ impl Bench {
         })
     }
 
-    /// The next engine on the same store, started when it is `at` by the clock. The clock of this one stands still, so it does nothing
-    /// any more.
+    /// The next engine on the same store, started when it is `at` by the clock. The clock of this
+    /// one stands still, so it does nothing any more.
     pub async fn restarted(&self, at: Timestamp) -> anyhow::Result<Self> {
         let before = &self.merchant.bench;
         let merchant = Merchant::with(|wanted| {
@@ -143,7 +145,7 @@ impl Bench {
         Ok(found.attempts[0].reference.to_string())
     }
 
-    /// What the provider says of a payment of 25 USD.
+    /// Callback about a payment of 25 USD.
     pub async fn news(&self, id: TransactionId, status: &str) -> anyhow::Result<Value> {
         Ok(news(&self.reference(id).await?, status))
     }
@@ -228,7 +230,7 @@ pub fn connection(merchant: &Merchant) -> NewConnection {
     }
 }
 
-/// What the provider says of a charge of 25 USD.
+/// Callback about a charge of 25 USD.
 pub fn news(reference: &str, status: &str) -> Value {
     json!({
         "reference": reference, "id": format!("demo-{reference}"), "status": status, "amount": 2_500, "currency": "USD",

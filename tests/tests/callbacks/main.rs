@@ -1,4 +1,5 @@
-//! Callbacks of providers: the races, the forgeries, the kill. In-process engines where time has to move, a real server for HTTP.
+//! Callbacks of providers: the races, the forgeries, the kill. In-process engines where time has to
+//! move, a real server for HTTP.
 
 mod bench;
 mod races;

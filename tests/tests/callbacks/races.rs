@@ -1,10 +1,10 @@
 //! Redirect, answer, poll and callback come in any order, and twice, and contradict each other.
 
 use serde_json::json;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::transaction::{CaseReason, Status, Transaction};
 use switchyard_engine::access::{NewApp, NewConnection};
 use switchyard_engine::callback::CallbackState;
-use switchyard_engine::ids::ConnectionId;
-use switchyard_engine::transaction::{CaseReason, Status, Transaction};
 
 use crate::bench::{Bench, DECLINES, PAYS, SECRET, STAYS_PENDING, connection, news};
 
@@ -105,7 +105,7 @@ async fn a_forged_callback_changes_nothing_and_is_kept() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A connection of somebody else's to the same gateway, whose callbacks are signed with `secret`.
+/// A connection of another app to the same gateway, whose callbacks are signed with `secret`.
 async fn strangers(bench: &Bench, secret: &str) -> anyhow::Result<ConnectionId> {
     let access = bench.merchant.bench.engine.access();
     let account = access.create_account("A stranger").await?.id;
@@ -160,13 +160,13 @@ async fn what_a_stranger_signs_at_a_connection_of_their_own_is_about_nothing_of_
     assert_eq!(bench.dealt_with(1).await?[0].state, CallbackState::Refused);
     let engine = &bench.merchant.bench.engine;
     assert!(engine.callbacks_about(id).await?.is_empty());
-    // Of its own accord the engine may have asked meanwhile: the clock was turned.
+    // The engine may have queried in between: the clock was advanced.
     let after = bench.transaction(id).await?;
     let stands = |tx: &Transaction| (tx.status(), tx.attempts.len(), tx.attempts[0].captured);
     assert_eq!(stands(&after), stands(&before));
     assert_eq!(after.cases, []);
     assert_eq!(bench.asked(id).await?, 0);
-    // What the provider says of it at our own connection counts.
+    // A callback to our own connection counts.
     bench.send(&paid).await?;
     bench.dealt_with(2).await?;
     assert_eq!(bench.transaction(id).await?.status(), Status::Success);
@@ -221,8 +221,8 @@ async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_
     Ok(())
 }
 
-/// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens cases,
-/// and about a succeeded attempt one with the amount of the second charge.
+/// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens
+/// cases, and about a succeeded attempt one with the amount of the second charge.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_case()
 -> anyhow::Result<()> {
@@ -318,7 +318,7 @@ async fn a_thousand_hints_about_one_payment_are_neither_kept_nor_asked_about() -
     let bench = Bench::unsigned().await?;
     let id = bench.paying(STAYS_PENDING).await?;
     let hint = bench.news(id, "success").await?;
-    let kept = switchyard_engine::limits::CALLBACKS_PER_TRANSACTION;
+    let kept = switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
     for _ in 0..kept {
         bench.send(&hint).await?;
     }

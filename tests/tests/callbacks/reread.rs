@@ -1,4 +1,5 @@
-//! What a version of a gateway stumbled over at every try is read once more by each version that comes after it.
+//! A callback at which a version of a gateway failed each time is reprocessed by each later
+//! version.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::CALLBACK_TRIES;
+use switchyard_core::transaction::Status;
 use switchyard_engine::callback::{Callback, CallbackState};
-use switchyard_engine::gateway::By;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::CALLBACK_TRIES;
-use switchyard_engine::transaction::Status;
+use switchyard_gateway_host::By;
 use switchyard_tests::{eventually, misbehaving_gateway};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,7 +21,8 @@ use crate::bench::{Bench, KEY, SOON};
 
 const ADA: By<'_> = By::new("ada");
 
-/// A provider that the gateway has to ask about a callback, and at which it stumbles until the provider is well.
+/// A provider that the gateway has to query about a callback, and that fails until the provider
+/// recovers.
 #[derive(Clone, Default)]
 pub struct Provider {
     asked: Arc<AtomicUsize>,
@@ -175,7 +177,7 @@ async fn a_version_that_reads_them_well_reads_one_after_the_other_without_a_paus
     let put_down = PutDown::with(MANY).await?;
     put_down.provider.is_well.store(true, Ordering::SeqCst);
     put_down.upgrade("second").await?;
-    // The look that finds the new version; from then on no time passes.
+    // The scan that finds the new version; after it no time passes.
     put_down.pass(Duration::from_secs(1));
     let (refused, asked) = (CallbackState::Refused, MANY * TRIES);
     put_down.are(refused, 0, asked + MANY).await?;
@@ -200,7 +202,7 @@ async fn a_version_that_stumbles_again_gets_a_pause_before_the_next_one() -> any
     Ok(())
 }
 
-/// Callbacks that were put down.
+/// Dead-lettered callbacks.
 const MANY: usize = 4;
 #[allow(clippy::cast_possible_truncation)]
 const TRIES: usize = CALLBACK_TRIES as usize;

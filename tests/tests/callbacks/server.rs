@@ -1,10 +1,10 @@
-//! Over HTTP, with a real server: what a provider sees, and what is left after a kill.
+//! Callbacks over HTTP, with a real server: the provider's view, and the state after a kill.
 
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use switchyard_engine::limits::CALLBACK_BODY_BYTES;
+use switchyard_core::limits::CALLBACK_BODY_BYTES;
 use switchyard_tests::client::payout;
 use switchyard_tests::{Server, Setup, eventually};
 

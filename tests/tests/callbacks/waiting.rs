@@ -1,4 +1,5 @@
-//! Callbacks that come too early: before their transaction, before the answer of our own call, and those whose transaction never comes.
+//! Callbacks that come too early: before their transaction, before the answer of our own call, and
+//! those whose transaction never comes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchyard::operations::metrics;
+use switchyard_core::limits::CALLBACK_MATCH_WINDOW;
+use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::callback::CallbackState;
-use switchyard_engine::limits::CALLBACK_MATCH_WINDOW;
-use switchyard_engine::transaction::{AttemptState, Status};
 use switchyard_tests::eventually;
 
 use crate::bench::{Bench, KEY, SOON, news};
@@ -188,7 +189,8 @@ async fn pending_that_comes_before_the_answer_of_our_call_has_nobody_ask_meanwhi
         Ok(waiting.iter().any(|one| one.note.is_some()).then_some(()))
     })
     .await?;
-    // What asked now might hear of a decline, and begin the next attempt while this one may still move money.
+    // A query now might return a decline, and begin the next attempt while this one may still move
+    // money.
     let engine = &bench.merchant.bench.engine;
     assert_eq!(engine.submissions_away(), 1);
     let away = bench.transaction(id).await?;
@@ -227,7 +229,7 @@ async fn a_gateway_that_stumbles_is_given_it_again_and_then_it_is_put_down() -> 
     let callbacks = eventually("it is put down", SOON, put_down).await?;
     assert_eq!(
         callbacks[0].tries + 1,
-        switchyard_engine::limits::CALLBACK_TRIES
+        switchyard_core::limits::CALLBACK_TRIES
     );
     let engine = &bench.merchant.bench.engine;
     engine
@@ -274,7 +276,7 @@ async fn a_callback_may_look_at_the_provider_and_may_not_move_money() -> anyhow:
     let bench = Bench::misbehaving().await?;
     let id = bench.confirmed("pending ch_9").await?;
     for (count, does, because) in [
-        // Nobody listens there, which is a stumble like any other; but nothing is refused by the engine.
+        // There is no listener, which is a failure like any other; but the engine refuses nothing.
         (1, "look", "cannot be reached"),
         (2, "charge", "may not send requests that can move money"),
     ] {

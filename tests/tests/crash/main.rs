@@ -1,5 +1,5 @@
-//! A crash at every step: before and after each flush, and at each request that arrives outside. In the end everything is as if the process
-//! had never died.
+//! A crash at every step: before and after each flush, and at each request that arrives outside. In
+//! the end everything is as if the process had never died.
 
 #![expect(clippy::print_stdout, reason = "progress of a long test")]
 
@@ -25,8 +25,8 @@ async fn a_payment_with_its_webhooks_and_mails_survives_a_crash_at_every_step() 
     Ok(())
 }
 
-/// A death between the journal and the first byte of the second attempt ends it as never sent, after the first one was declined: the
-/// payment goes on all the same, and its payer has nothing to begin again.
+/// A crash between the journal and the first byte of the second attempt ends it as not sent, after
+/// the first one was declined: the payment continues, and its payer need not start again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_payment_that_goes_on_to_the_next_connection_survives_a_crash_at_every_step()
 -> anyhow::Result<()> {

@@ -1,12 +1,14 @@
-//! What an operator does to a gateway after an attempt at it was committed, and before its call has begun.
+//! Changes by an operator to a gateway after an attempt at it was committed, and before its call
+//! has begun.
 //!
-//! The engine begins calls on the runtime that it was started on, and its actors commit on threads of their own. So the tests start it
-//! on a runtime that stands still while the payer and the operator are at work on another one: between the two nothing can be called.
+//! The engine begins calls on the runtime that it was started on, and its actors commit on threads
+//! of their own. So the tests start it on a runtime that stands still while the payer and the
+//! operator are at work on another one: between the two nothing can be called.
 
 use std::sync::Arc;
 
-use switchyard_engine::gateway::{By, Gateways};
-use switchyard_engine::transaction::{AttemptState, State, Status, Transaction};
+use switchyard_core::transaction::{AttemptState, State, Status, Transaction};
+use switchyard_gateway_host::{By, Gateways};
 use switchyard_tests::at_provider::SOON;
 use switchyard_tests::{eventually, programmable_gateway};
 use tokio::runtime::{Builder, Runtime};
@@ -30,7 +32,8 @@ async fn upgrade(gateways: &Gateways) {
     gateways.add(&file).await.unwrap();
 }
 
-/// A payment that is confirmed, then `what` happens to its gateway, then the calls go on. Answers how it ended, and the road.
+/// A payment that is confirmed, then `what` happens to its gateway, then the calls go on. Answers
+/// how it ended, and the road.
 fn meanwhile(what: &str) -> (Arc<Transaction>, Road) {
     let (calls, people) = (runtime(), runtime());
     let road = calls.block_on(async {

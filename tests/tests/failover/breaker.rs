@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use switchyard_engine::routing::Heard;
-use switchyard_engine::transaction::Status;
+use switchyard_core::routing::Heard;
+use switchyard_core::transaction::Status;
 
 use crate::road::{Road, choice};
 

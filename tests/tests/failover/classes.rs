@@ -1,6 +1,6 @@
 //! The table: after which ends the next connection is tried, and after which never.
 
-use switchyard_engine::transaction::{AttemptState, Status};
+use switchyard_core::transaction::{AttemptState, Status};
 
 use crate::road::Road;
 
@@ -14,7 +14,7 @@ async fn the_next_connection_is_tried_after_not_sent_or_a_retryable_decline_and_
         ("refused", paid, AttemptState::NotSent, 2),
         ("busy", paid, AttemptState::Declined, 2),
         ("no", failed, AttemptState::Declined, 1),
-        // The money moved, and nobody said so: a query finds it.
+        // The money moved without a response: a query finds it.
         ("broken_done", paid, AttemptState::Succeeded, 1),
         ("lost_done", paid, AttemptState::Succeeded, 1),
         ("silent_done", paid, AttemptState::Succeeded, 1),

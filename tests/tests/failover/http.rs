@@ -1,4 +1,4 @@
-//! What an operator sees of routing over HTTP, of traffic that really ran.
+//! Operator's view of routing over HTTP, for traffic that really ran.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard::{operator, routes};
+use switchyard_core::ids::{AppId, TransactionId};
+use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::engine::NewPayout;
-use switchyard_engine::ids::{AppId, TransactionId};
 use switchyard_engine::testing::{amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status};
 use tower::ServiceExt as _;
 
 use crate::road::{METHOD, Road};
@@ -53,7 +53,8 @@ pub async fn ask(router: &Router, token: &str, method: &str, path: &str, body: V
     body["data"].clone()
 }
 
-/// Five payments that failed at the first connection by its provider's fault, and went through the second.
+/// Five payments that failed at the first connection by its provider's fault, and went through the
+/// second.
 struct Scene {
     operator: Operator,
     app: AppId,

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::{LIST_FRESH, LIST_RETRY};
 use switchyard_engine::hold::Reasons;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::limits::{LIST_FRESH, LIST_RETRY};
 use switchyard_engine::testing::Bench;
 use switchyard_tests::eventually;
 

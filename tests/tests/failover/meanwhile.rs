@@ -1,9 +1,10 @@
-//! What changed between the plan and the fail-over: the next connection is looked at once more before anything is submitted there.
+//! Changes between the plan and the failover: the state of the next connection is checked again
+//! before a submission to it.
 
 use serde_json::json;
+use switchyard_core::transaction::{AttemptState, Status, Transaction};
 use switchyard_engine::access::{AppChange, ConnectionChange};
-use switchyard_engine::gateway::By;
-use switchyard_engine::transaction::{AttemptState, Status, Transaction};
+use switchyard_gateway_host::By;
 use switchyard_tests::programmable_gateway;
 
 use crate::road::Road;
@@ -11,7 +12,7 @@ use crate::road::Road;
 const ADA: By<'_> = By::new("ada");
 const GATEWAY: &str = "programmable";
 
-/// Whatever the timeline says of connections that were stepped over, with the reason.
+/// Skipped connections on the timeline, each with the reason.
 async fn stepped_over(road: &Road, tx: &Transaction) -> Vec<(usize, String)> {
     let timeline = road.bench.engine.timeline(tx.id).await.unwrap();
     let timeline = serde_json::to_value(timeline).unwrap();
@@ -24,7 +25,7 @@ async fn stepped_over(road: &Road, tx: &Transaction) -> Vec<(usize, String)> {
     });
     let lists: Vec<_> = lists.collect();
     let slot = |connection: &serde_json::Value| {
-        let same = |one: &switchyard_engine::ids::ConnectionId| json!(one) == *connection;
+        let same = |one: &switchyard_core::ids::ConnectionId| json!(one) == *connection;
         road.connections.iter().position(same).unwrap()
     };
     lists
@@ -36,7 +37,8 @@ async fn stepped_over(road: &Road, tx: &Transaction) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// A payment whose first attempt nobody knows the end of: the provider will say that it never came, and the next connection is due.
+/// A payment whose first attempt is in doubt: the provider will report that it never came, and the
+/// next connection is due.
 async fn in_doubt(road: &Road, words: &str) -> std::sync::Arc<Transaction> {
     let begun = road.pay(words).await;
     let tx = road.bench.engine.transaction(begun.id).await.unwrap();

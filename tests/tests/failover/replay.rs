@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::engine::Replay;
-use switchyard_engine::environment::Environment;
 use switchyard_engine::testing::START;
-use switchyard_engine::transaction::Kind;
 
 use crate::road::Road;
 

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::routing::RuleSet;
+use switchyard_core::transaction::{ClientContext, Kind, Status, Transaction};
 use switchyard_engine::access::{Caller, NewConnection};
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::{Choice, NewPayment};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::{ConnectionId, Ids, TransactionId};
-use switchyard_engine::records::{ListQuery, NewCustomer};
-use switchyard_engine::routing::RuleSet;
 use switchyard_engine::testing::{self, START, Wanted, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Kind, Status, Transaction};
+use switchyard_gateway_host::{GatewaySettings, Gateways};
+use switchyard_records::{ListQuery, NewCustomer};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::gateways::workers;
 use switchyard_tests::programmable_gateway;
 use switchyard_tests::provider::{NOWHERE, Provider};
@@ -65,7 +66,8 @@ impl Road {
         for slot in 0..connections {
             road.connect(slot).await;
         }
-        // What the account says of requests that went out under other credentials proves nothing; these are old enough.
+        // An account's response about requests with other credentials proves nothing; these
+        // credentials are old enough.
         road.bench.clock.advance(Duration::from_secs(3_600));
         let rule = json!({ "strategy": { "type": "priority", "connections": road.connections } });
         road.rule(json!({ "rules": [rule] })).await;
@@ -99,7 +101,7 @@ impl Road {
             .unwrap();
     }
 
-    /// Begins a payment and confirms it. `words`: what the provider does at each connection.
+    /// Begins a payment and confirms it. `words`: the provider's behaviour at each connection.
     pub async fn pay(&self, words: &str) -> Arc<Transaction> {
         pay(&self.bench.engine, &self.caller, words).await
     }

@@ -2,14 +2,14 @@
 //! over a connection that was made in development mode.
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::clock::Clock;
 use switchyard_engine::engine::EngineSettings;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{GatewaySettings, Gateways};
-use switchyard_engine::ids::Ids;
 use switchyard_engine::testing::{START, Wanted};
-use switchyard_engine::transaction::Kind;
+use switchyard_gateway_host::{GatewaySettings, Gateways};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::demo_gateway;
 use switchyard_tests::gateways::workers;
 use tempfile::TempDir;

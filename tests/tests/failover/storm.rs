@@ -1,4 +1,5 @@
-//! Ten thousand payments at three gateways, each of which fails in five ways, six in a hundred each.
+//! Ten thousand payments at three gateways, each of which fails in five ways, six in a hundred
+//! each.
 
 #![expect(clippy::print_stdout, reason = "progress of a long test")]
 
@@ -6,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::ids::{Ids, TransactionId};
-use switchyard_engine::transaction::{AttemptState, Status, Transaction};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{AttemptState, Status, Transaction};
+use switchyard_system::ids::Ids;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -18,7 +20,7 @@ const AT_ONCE: usize = 48;
 /// Payments a second, by the test's clock.
 const PACE: u32 = 20;
 
-/// What the provider does at one connection: 70 in 100 are well, and each class of failure has 6.
+/// Behaviour of the provider at one connection: 70 in 100 are well, and each class of failure has 6.
 fn word(roll: u64) -> &'static str {
     match roll % 100 {
         0..6 => "refused",
@@ -111,7 +113,8 @@ async fn settle(road: &Road) -> u64 {
     turned
 }
 
-/// Each further attempt follows one that surely moved no money, at a connection that was not tried before.
+/// Each further attempt follows one that surely moved no money, at a connection that was not tried
+/// before.
 fn check_attempts(road: &Road, all: &[(Arc<Transaction>, [&str; 3])]) {
     let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
     for (tx, fate) in all {
@@ -162,7 +165,8 @@ fn check_attempts(road: &Road, all: &[(Arc<Transaction>, [&str; 3])]) {
     println!("another gateway was tried after: {reasons:?}");
 }
 
-/// No reference was sent twice, no transaction was charged twice, and what was charged is what succeeded.
+/// No reference was sent twice, no transaction was charged twice, and the charged transactions are
+/// those that succeeded.
 fn check_books(road: &Road, all: &[(Arc<Transaction>, [&str; 3])]) {
     let books = road.provider.books();
     let mut charges: BTreeMap<&str, u32> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Somebody sets the clock while the program runs, an hour forward or back.
+//! The clock is set while the program runs, an hour forward or back.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ const SOON: Duration = Duration::from_secs(120);
 const RETRY_AFTER: Duration = Duration::from_secs(4);
 const COMES_WITHIN: Duration = Duration::from_secs(60);
 
-/// The load has outcomes that nobody knows, which are asked about after five seconds: with a clock that went back an hour they would be
-/// asked about an hour late.
+/// The load has unknown outcomes, which are queried after five seconds: with a clock that went back
+/// an hour the queries would be an hour late.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_is_set_an_hour_back_and_forth_loses_no_timer() -> anyhow::Result<()> {
     let site = Site::open(&programmable_gateway(), |_| ()).await?;
@@ -22,7 +22,7 @@ async fn a_clock_that_is_set_an_hour_back_and_forth_loses_no_timer() -> anyhow::
             site.world.set_clock(seconds)?;
             load.goes_on(60).await?;
         }
-        // It stays where it is: what waits for a time waits for as long as was said.
+        // The clock stays set: timers wait for their original duration.
         site.world.set_clock(-HOUR)
     })
     .await?;

@@ -1,4 +1,4 @@
-//! A disk that is full, read-only or slow while payments and payouts are under way.
+//! A disk that is full, read-only or slow while payments and payouts are in progress.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// Orders that are put off before the disk is well again.
 const PUT_OFF: u64 = 20;
 const PUT_OFF_WITHIN: Duration = Duration::from_secs(60);
-/// What a flush takes on the slow disk: some hundred times what it should.
+/// Duration of a flush on the slow disk: some hundred times the normal one.
 const SLOW: Duration = Duration::from_millis(100);
 
 async fn orders_are_put_off(load: &Load) -> anyhow::Result<()> {

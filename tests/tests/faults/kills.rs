@@ -1,4 +1,4 @@
-//! The server dies in the middle of its work, again and again, and nobody is the worse for it.
+//! The server is killed in the middle of its work, again and again, without a loss.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ async fn kills_under_load_lose_nothing_and_double_nothing() -> anyhow::Result<()
     let sweep = Sweep {
         kills: 14,
         rate: 80,
-        // Twice the promise, on a machine that may be busy with something else. `cargo xtask sweep` holds the promise itself.
+        // Twice the promise, on a machine that may be busy with something else. `cargo xtask sweep`
+        // holds the promise itself.
         resumes_within: Duration::from_secs(20),
     };
     let figures = run(sweep, &programmable_gateway()).await?;

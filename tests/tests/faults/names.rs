@@ -1,4 +1,5 @@
-//! The resolver does not answer: what was not sent goes to the next connection, what was announced is announced again.
+//! The resolver does not answer: an attempt that was not sent goes to the next connection, an
+//! undelivered notification is sent again.
 
 use std::time::Duration;
 use switchyard_tests::sweep::{Site, through};

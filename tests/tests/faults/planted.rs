@@ -1,4 +1,5 @@
-//! The judge of the other tests finds what it is there for, in a real server whose world was made to break a promise.
+//! The judge of the other tests finds what it is there for, in a real server whose world was made
+//! to break a promise.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,7 +28,7 @@ async fn a_lost_payment_a_lost_callback_a_doubled_charge_and_a_missing_webhook_a
             Ok((acknowledged(&site.provider) > known + 2).then_some(()))
         })
         .await?;
-        // As after a restore from a backup: what was promised since is gone.
+        // As after a restore from a backup: later promises are lost.
         site.server.kill().await?;
         std::fs::remove_dir_all(site.server.data())?;
         copy(&kept.path().join("data"), &site.server.data())?;
@@ -64,7 +65,7 @@ fn acknowledged(provider: &Provider) -> u32 {
     calls.values().map(|called| called.acknowledged).sum()
 }
 
-/// A folder with all that is in it.
+/// A folder with its content.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     let copied = Command::new("cp").arg("-a").args([from, to]).status()?;
     ensure!(

@@ -32,7 +32,7 @@ async fn a_provider_that_hangs_leaves_its_own_unknown_and_the_other_connection_u
             Ok((ended.count() >= 40).then_some(()))
         })
         .await?;
-        // What the hanging one has is unknown: nobody was told that it failed.
+        // The outcome at the hanging connection is unknown: no attempt was reported as failed.
         let books = site.provider.books();
         let hanging = books
             .iter()

@@ -1,17 +1,20 @@
-//! What the tests of the host share: gateways in a folder of their own, a store in memory, and calls.
+//! Shared parts of the host's tests: gateways in a folder of their own, a store in memory, and
+//! calls.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AttemptId, PaymentId, TransactionId};
+use switchyard_core::time::Timestamp;
+use switchyard_gateway_host::{
     Call, CallEnd, Exchange, GatewaySettings, Gateways, Journal, Operation, Recovered, Version,
     exchanges, recover,
 };
-use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
-use switchyard_engine::store::Store;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::gateways::workers;
 use tempfile::TempDir;
 
@@ -39,7 +42,8 @@ impl Bench {
 
     pub fn with(development: bool) -> Self {
         let folder = TempDir::new().unwrap();
-        // The wall's time, so that a gateway's sleep is one; tests that need another moment turn a manual clock.
+        // The wall's time, so that a gateway's sleep is one; tests that need another moment turn a
+        // manual clock.
         let clock = Clock::manual(Timestamp::from_seconds(1_795_168_800));
         let ids = Ids::seeded(7);
         let settings = settings(folder.path(), development);

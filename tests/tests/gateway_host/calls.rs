@@ -1,15 +1,15 @@
-//! What becomes of a call: outcomes, effects, the journal, and the money rule.
+//! Calls: outcomes, effects, the journal, and the money rule.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_core::environment::Environment;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::transaction::{Captured, DeclineReason, Outcome};
+use switchyard_gateway_host::{
     ConfigCheck, Direction, Exchange, Operation, Recovered, Stage, Version, exchanges,
     recovered_state,
 };
-use switchyard_engine::money::{Amount, Currency};
-use switchyard_engine::transaction::{Captured, DeclineReason, Outcome};
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, REFERENCE, Try, collection};
@@ -357,7 +357,7 @@ async fn a_failed_query_says_nothing_about_the_attempt() {
     };
     let end = query("fail", bench.attempt()).await;
     assert_eq!(word(&end.outcome), "unknown", "{:?}", end.outcome);
-    // Payouts are not in the manifest, refunds neither: what is not there was not sent.
+    // Neither payouts nor refunds are in the manifest: a missing operation is not sent.
     let payout = bench.call(
         &gateway,
         bench.attempt(),

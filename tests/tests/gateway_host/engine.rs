@@ -1,17 +1,18 @@
-//! Payments and payouts through the whole engine, by libraries that were built as an integrator builds them.
+//! Payments and payouts through the whole engine, by libraries that were built as an integrator
+//! builds them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{CaseReason, ClientContext, Status, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::engine::{Choice, NewPayment, NewPayout};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::Gateways;
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::{self, Wanted, amount, customer};
-use switchyard_engine::transaction::{CaseReason, ClientContext, Status, Transaction};
+use switchyard_gateway_host::Gateways;
+use switchyard_records::NewCustomer;
 use switchyard_tests::{c_gateway, demo_gateway, eventually, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY};

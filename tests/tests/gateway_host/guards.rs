@@ -1,17 +1,18 @@
-//! What keeps a bad gateway, a bad provider or a change of credentials from costing money.
+//! Protection of money against a bad gateway, a bad provider or a change of credentials.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{AttemptState, Kind, Outcome};
 use switchyard_engine::access::{DevelopmentKeys, NewConnection};
-use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::engine::EngineError;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{By, Call, Operation, State, Version};
-use switchyard_engine::store::{Batch, CrashingKv, Death, Direction, MemoryDisk, Store, Table};
 use switchyard_engine::testing::{Bench as Started, START, Wanted};
-use switchyard_engine::transaction::{AttemptState, Kind, Outcome};
+use switchyard_gateway_host::{By, Call, Operation, State, Version};
+use switchyard_store::{Batch, CrashingKv, Death, Direction, MemoryDisk, Store, Table};
+use switchyard_system::clock::Clock;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, REFERENCE, Try, collection};
@@ -97,7 +98,8 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
     quarantine(&bench, &gateway).await;
     assert!(!can_serve());
 
-    // A payment that was begun before can still be paid afterwards: nothing was tried, and nothing failed.
+    // A payment that was begun before can still be paid afterwards: nothing was tried, and nothing
+    // failed.
     let paid = payment(&engine, "USD").await;
     let confirmed = engine
         .engine
@@ -269,7 +271,8 @@ async fn not_found_proves_what_was_true_when_it_was_asked_however_late_the_answe
         .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
         .await;
     bench.clock.advance(Duration::from_secs(890));
-    // The provider answers neither before it has both: the first is asked too early, and answered when it would be late enough.
+    // The provider answers neither before it has both: the first is asked too early, and answered
+    // when it would be late enough.
     let together = provider.in_mood("together");
     let ask = || {
         let call = query(&bench, &gateway, of, &together, "ask");

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
-use switchyard_engine::gateway::{Operation, Recovered};
-use switchyard_engine::transaction::{Captured, Outcome};
+use switchyard_core::transaction::{Captured, Outcome};
+use switchyard_gateway_host::{Operation, Recovered};
 use switchyard_tests::c_gateway;
 
 use crate::bench::{Bench, collection};

@@ -1,17 +1,17 @@
-//! How gateways come, change and go, and what of it is there after a restart.
+//! Installation, change and removal of gateways, and their state after a restart.
 
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_engine::testing::Wanted;
+use switchyard_gateway_host::{
     By, Consent, FileStatus, Gateways, LifeError, Operation, State, Version, What,
 };
-use switchyard_engine::testing::Wanted;
-use switchyard_engine::transaction::{AttemptState, Status};
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
 
 use crate::bench::{Bench, KEY, collection};
@@ -47,7 +47,7 @@ async fn kept(bench: &Bench) -> &Bench {
     bench
 }
 
-/// What a process that starts on the same folder and store has.
+/// Gateways of a process that starts on the same folder and store.
 async fn restarted(bench: &Bench) -> Gateways {
     let again = bench.again();
     again.keep_in(&bench.store).await.unwrap();
@@ -314,7 +314,7 @@ async fn a_quarantine_outlives_the_process_and_a_copy_that_cannot_be_loaded_is_o
         again.restore("crafted", None, &ADA).await.is_err(),
         "it is damaged still"
     );
-    // Its file mends it.
+    // Its file repairs it.
     again.add(&path).await.unwrap();
     assert_eq!(
         again.overview("crafted").await.unwrap().state,
@@ -389,7 +389,7 @@ async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rest
     bench.gateways.look_into_folder(false).await.unwrap();
     assert_eq!(current(&bench.gateways).as_deref(), Some("2.0.0"));
 
-    // The newer file still lies there after a roll back, and after a restart: it was taken once.
+    // The newer file is still there after a roll back, and after a restart: it was installed once.
     bench
         .gateways
         .roll_back("crafted", None, &ADA)

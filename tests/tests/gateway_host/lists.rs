@@ -7,11 +7,11 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{By, ListedState, Listing, ListingCall};
-use switchyard_engine::limits::{GATEWAY_TEXT_BYTES, LIST_PAGES, LIST_TRANSACTIONS};
-use switchyard_engine::transaction::Kind;
+use switchyard_core::environment::Environment;
+use switchyard_core::limits::{GATEWAY_TEXT_BYTES, LIST_PAGES, LIST_TRANSACTIONS};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Kind;
+use switchyard_gateway_host::{By, ListedState, Listing, ListingCall};
 use switchyard_tests::misbehaving_gateway;
 
 use crate::bench::{Bench, KEY, REFERENCE};

@@ -1,10 +1,11 @@
-//! What is taken on as a gateway and what is refused: each refusal with a sentence that says what to do, and the engine goes on.
+//! Accepted and refused gateways: each refusal has a sentence with a remedy, and the engine
+//! continues.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::{DirectLibrary, Operation, Refused};
+use switchyard_gateway_host::{DirectLibrary, Operation, Refused};
 use switchyard_tests::demo_gateway;
 use switchyard_tests::gateways::cc;
 

@@ -11,13 +11,13 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 use switchyard::checkout;
 use switchyard::operations::Draining;
+use switchyard_core::environment::Environment;
+use switchyard_core::limits::{OPTIONS_FRESH, OPTIONS_RETRY, OPTIONS_USABLE};
+use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::engine::{Choice, EngineError, FieldProblem};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{Direction, Money, Options, OptionsCall, Version};
-use switchyard_engine::limits::{OPTIONS_FRESH, OPTIONS_RETRY, OPTIONS_USABLE};
-use switchyard_engine::records::NewCustomer;
-use switchyard_engine::transaction::{ClientContext, Status};
+use switchyard_gateway_host::{Direction, Money, Options, OptionsCall, Version};
+use switchyard_records::NewCustomer;
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::{eventually, misbehaving_gateway};
 

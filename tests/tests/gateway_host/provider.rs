@@ -96,7 +96,7 @@ async fn answer(uri: Uri, headers: HeaderMap, body: String, meeting: Arc<Barrier
     }
 }
 
-/// A local address on which nobody listens.
+/// A local address without a listener.
 pub async fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())

@@ -1,4 +1,4 @@
-//! A host of gateways with a provider and a store of its own, and what is asked of it.
+//! A host of gateways with a provider and a store of its own, and the requests to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use axum::Router;
 use serde_json::{Value, json};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AttemptId, PaymentId, TransactionId};
+use switchyard_core::transaction::Outcome;
+use switchyard_gateway_host::{
     Call, CallEnd, GatewaySettings, Gateways, Journal, Operation, Recovered, Version,
     WorkerSettings, recover,
 };
-use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
-use switchyard_engine::store::Store;
-use switchyard_engine::transaction::Outcome;
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::gateways::cc;
 use switchyard_tests::{demo_gateway, eventually, misbehaving_gateway};
 use tempfile::TempDir;
@@ -74,7 +75,8 @@ impl Host {
         self.gateways.add(&self.own_copy()).await.unwrap()
     }
 
-    /// With a hash of its own, by which its workers are told from those of other tests in this process.
+    /// A copy with a hash of its own, which distinguishes its workers from those of other tests in
+    /// this process.
     pub fn own_copy(&self) -> PathBuf {
         let copy = self.folder.path().join("misbehaving.so");
         if !copy.exists() {
@@ -94,7 +96,7 @@ impl Host {
         (end, recovered)
     }
 
-    /// It is asked about an attempt.
+    /// Queries an attempt.
     pub async fn query(&self, gateway: &Arc<Version>) -> CallEnd {
         let mut call = self.call(gateway, Operation::Query, "");
         call.input["direction"] = json!("collect");
@@ -125,7 +127,8 @@ impl Host {
         }
     }
 
-    /// What a fault must come to: not sent before the first write, unknown after it. Answers why.
+    /// Required result of a fault: not sent before the first write, unknown after it. Returns the
+    /// reason.
     pub async fn fault(&self, gateway: &Arc<Version>, what: &str) -> String {
         let (end, recovered) = self.collect(gateway, what).await;
         let why = match (end.outcome, recovered) {
@@ -146,8 +149,8 @@ impl Host {
     }
 }
 
-/// The server's runtime on the smallest machine. It is left behind with the threads that gateways keep: to wait for them would be to
-/// wait for ever.
+/// The server's runtime on the smallest machine. It is left behind with the threads that gateways
+/// keep: to wait for them would be to wait for ever.
 pub fn on_two_threads(test: impl Future<Output = ()> + Send + 'static) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -185,7 +188,7 @@ impl Others {
         Self { paid, done, task }
     }
 
-    /// They go on: so many more are paid.
+    /// Payments continue: this many more are paid.
     pub async fn go_on(&self) {
         let before = self.paid.load(Ordering::SeqCst);
         let more = || async {
@@ -231,7 +234,8 @@ pub fn children(parent: u32) -> Vec<PathBuf> {
     processes.filter(is_child).collect()
 }
 
-/// A gateway in C that talks nonsense, a kind of it by number; from 11 on nonsense that shows when it is loaded.
+/// A gateway in C that talks nonsense, a kind of it by number; from 11 on nonsense that shows when
+/// it is loaded.
 pub fn nonsense(folder: &Path, number: u32) -> PathBuf {
     let folder = folder.join(number.to_string());
     fs::create_dir_all(&folder).unwrap();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchyard_engine::gateway::Version;
+use switchyard_gateway_host::Version;
 use switchyard_tests::eventually;
 
 use crate::host::{Host, Others, nonsense, on_two_threads};
@@ -15,7 +15,8 @@ type Misdeed = ([&'static str; 2], End);
 enum End {
     /// Each call fails, and this is in the reason; the next one is paid.
     Fault(&'static str),
-    /// Each call fails, and this is in the reason; after so many of them the version is in quarantine, and this is why.
+    /// Each call fails with the first text in its reason; after this many calls the version is in
+    /// quarantine, with the last text as the reason.
     Quarantine(&'static str, usize, &'static str),
 }
 use End::{Fault, Quarantine};
@@ -81,7 +82,7 @@ async fn all() {
     others.end().await;
 }
 
-/// What a gateway in C says that is nonsense.
+/// Invalid messages of a gateway in C.
 const NONSENSE: [(u32, &str); 5] = [
     (1, "code 77"),
     (2, "cannot be understood"),
@@ -114,7 +115,8 @@ async fn quarantined(host: &Host, gateway: &Arc<Version>, all: &[&str], how: &st
     assert!(asked.contains("no such charge"), "{}: {asked}", all[0]);
 }
 
-/// It is, or comes to be when it is a call's end that does harm, and the reason says so.
+/// Waits until the version is in quarantine for this reason: the harm of a call's end may come a
+/// little later.
 pub async fn is_in_quarantine(gateway: &Version, reason: &str) {
     let net = Duration::from_secs(120);
     let quarantine = || async { Ok(gateway.quarantine()) };

@@ -1,4 +1,5 @@
-//! A gateway in a process of its own: whatever it does, the engine goes on, and its process has nothing to reach for.
+//! A gateway in a process of its own: whatever it does, the engine goes on, and its process has
+//! nothing to reach for.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use switchyard_engine::transaction::Outcome;
+use switchyard_core::transaction::Outcome;
 use switchyard_tests::{Server, Setup, eventually};
 
 use crate::host::{Host, NONSENSE, children, nonsense, only_worker, workers};
@@ -64,7 +65,8 @@ async fn a_worker_has_nothing_to_reach_for_and_what_it_prints_breaks_nothing() {
     let line = fs::read(worker.join("cmdline")).unwrap();
     let expected = format!("switchyard\0gateway-worker\0{}\0", gateway.sha256);
     assert_eq!(String::from_utf8(line).unwrap(), expected);
-    // Root can look into it, and finds nothing. That others cannot is held by a test of its own, without root's rights.
+    // Root can look into it, and finds nothing. That others cannot is held by a test of its own,
+    // without root's rights.
     if let Ok(environment) = fs::read(worker.join("environ")) {
         assert!(environment.is_empty(), "{environment:?}");
     }
@@ -165,8 +167,8 @@ async fn what_only_loading_shows_is_refused_from_a_worker_too() {
     assert!(host.gateways.list().is_empty());
 }
 
-/// The initialisers of a library run while its loader still needs some system calls. Each of these libraries ends its process when it
-/// can do with them what is forbidden.
+/// The initialisers of a library run while its loader still needs some system calls. Each of these
+/// libraries ends its process when it can do with them what is forbidden.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_library_breaks_no_wall_while_it_is_loaded() {
     let host = Host::new().await;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use switchyard_engine::access::make_for_settings;
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 use switchyard_tests::client::{Answer, Client};
 use switchyard_tests::{Server, Setup, stripe_as};
 use tempfile::TempDir;

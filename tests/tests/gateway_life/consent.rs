@@ -1,4 +1,5 @@
-//! `switchyard gateway …` against a server that is not in development mode: nothing of a file runs before an operator said yes to it.
+//! `switchyard gateway …` against a server that is not in development mode: no code of a file runs
+//! before an operator has approved it.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +12,14 @@ use tempfile::TempDir;
 use crate::line::{run, said};
 use crate::memory::workers;
 
-/// What a command prints that is refused.
+/// Output of a refused command.
 async fn refused(server: &Server, words: &[&str]) -> anyhow::Result<String> {
     let output = run(server, words).await?;
     ensure!(!output.status.success(), "{words:?} was done");
     Ok(String::from_utf8(output.stderr)?)
 }
 
-/// What stands under `pointer` in what a file says of itself.
+/// Value at `pointer` in a file's description of itself.
 async fn seen(server: &Server, file: &str, pointer: &str) -> anyhow::Result<Value> {
     let seen = said(server, &["inspect", file, "--json"]).await?;
     let seen: Value = serde_json::from_str(&seen)?;
@@ -26,7 +27,8 @@ async fn seen(server: &Server, file: &str, pointer: &str) -> anyhow::Result<Valu
     found.with_context(|| format!("{pointer}: {seen}"))
 }
 
-/// The versions whose code the server can run: it loads nothing but its own copies, each by its hash.
+/// The versions whose code the server can run: it loads nothing but its own copies, each by its
+/// hash.
 fn copies(server: &Server) -> anyhow::Result<Vec<String>> {
     let mut copies = Vec::new();
     for file in fs::read_dir(server.data().join("gateways"))? {

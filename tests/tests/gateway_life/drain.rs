@@ -1,4 +1,5 @@
-//! A drain while a call is away and a payment is pending: what is left is counted down to nothing, and only then is it over.
+//! A drain while a call is in flight and a payment is pending: open attempts are counted down to
+//! zero, and only then the drain ends.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -18,7 +19,8 @@ use crate::load::pay;
 const NAME: &str = "programmable";
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// A server with two gateways: payments go to the one that a test drains, and only without it to the other.
+/// A server with two gateways: payments go to the one that a test drains, and only without it to
+/// the other.
 struct Scene {
     server: Server,
     provider: Provider,
@@ -95,7 +97,8 @@ impl Scene {
         ))
     }
 
-    /// Waits for this. A pending attempt may be asked about at any look, so a call more may run for a moment.
+    /// Waits for this. A pending attempt may be asked about at any look, so a call more may run for
+    /// a moment.
     async fn comes_to(&self, state: &str, calls: u64, open: u64) -> anyhow::Result<()> {
         let what = format!("{state}, {calls} running, {open} open");
         eventually(&what, WITHIN, || async {
@@ -163,7 +166,7 @@ impl Wait {
             .with_context(|| format!("it never said: {wanted}"))?
     }
 
-    /// What it says in the end.
+    /// Last output of the command.
     async fn ends(mut self) -> anyhow::Result<String> {
         let mut said = String::new();
         let mut output = self.process.stdout.take().context("a pipe")?;

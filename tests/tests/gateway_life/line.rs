@@ -1,4 +1,4 @@
-//! `switchyard gateway …` against a real server, and what is there after a restart.
+//! `switchyard gateway …` against a real server, and the state after a restart.
 
 use std::path::Path;
 use std::process::Output;
@@ -22,7 +22,7 @@ async fn switchyard(server: &Server, words: &[&str]) -> anyhow::Result<Output> {
     Ok(command.args(words).output().await?)
 }
 
-/// What it prints when it works.
+/// Output of a command that succeeds.
 pub async fn said(server: &Server, words: &[&str]) -> anyhow::Result<String> {
     let output = run(server, words).await?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -88,7 +88,7 @@ async fn an_operator_takes_a_gateway_through_its_life_and_a_restart_finds_it_whe
 }
 
 async fn held_and_out(server: &mut Server) -> anyhow::Result<()> {
-    // Killed, not stopped: what was answered is there.
+    // Killed, not stopped: acknowledged changes are there.
     server.kill().await?;
     server.up().await?;
     assert!(said(server, &["list"]).await?.contains("1.0.7    serving"));

@@ -1,4 +1,5 @@
-//! Gateways are added, upgraded, rolled back and removed while payments and payouts go through them, and nobody notices.
+//! Gateways are added, upgraded, rolled back and removed while payments and payouts go through
+//! them, without any effect on these.
 
 #![expect(clippy::print_stdout, reason = "progress of a long test")]
 
@@ -19,7 +20,8 @@ use tokio::time::Instant;
 const ROUNDS: usize = 100;
 /// Stretches of rounds under load after the first, of which one has to leave the memory as it was.
 const STRETCHES: usize = 3;
-/// Transactions before anything counts: the store's memory for rows is full then, and every library was loaded.
+/// Transactions before anything counts: the store's memory for rows is full then, and every library
+/// was loaded.
 const WARM: usize = 3_000;
 /// Changes of a round: add, upgrade, roll back, drain, remove, restore, remove.
 const CHANGES: usize = 7;
@@ -28,10 +30,11 @@ const CLIENTS: usize = 8;
 const BETWEEN: usize = 5;
 const GATEWAYS: [&str; 2] = ["switchyard_demo", "understudy_demo"];
 
-/// What the clients did.
+/// Counts of the clients.
 #[derive(Default)]
 struct Tally {
-    /// Payments that have to be successful, payments that have to be pending, and payouts that have to be successful at the end.
+    /// Payments that have to be successful, payments that have to be pending, and payouts that have
+    /// to be successful at the end.
     ended: [AtomicUsize; 3],
     stop: AtomicBool,
 }
@@ -69,7 +72,8 @@ impl Tally {
     }
 }
 
-/// One client: payments that are paid by form and payouts in turn, until it is told to stop. Any refusal is an error.
+/// One client: payments that are paid by form and payouts in turn, until it is stopped. Any refusal
+/// is an error.
 async fn client(merchant: Client, payer: Client, tally: Arc<Tally>) -> anyhow::Result<()> {
     for turn in 0_usize.. {
         if tally.is_over() {
@@ -150,7 +154,8 @@ impl Operator {
         Ok(())
     }
 
-    /// Both gateways come, change and go, and at each moment one of them serves. It begins and ends with the first alone.
+    /// Both gateways come, change and go, and at each moment one of them serves. It begins and ends
+    /// with the first alone.
     async fn round(&self, number: usize, tally: &Tally) -> anyhow::Result<()> {
         let [lead, understudy] = GATEWAYS;
         let patch = |offset: usize| [1, 2, 3][(number + offset) % 3];
@@ -261,8 +266,9 @@ impl Load {
     }
 }
 
-/// A hundred rounds while payments and payouts go on. Answers the resident memory in between, in kB, the mean of all rounds: the store
-/// takes more and more for rows that it has not written out, until it writes them, some ten times in a stretch.
+/// A hundred rounds while payments and payouts go on. Answers the resident memory in between, in
+/// kB, the mean of all rounds: the store takes more and more for rows that it has not written out,
+/// until it writes them, some ten times in a stretch.
 async fn stretch(server: &Server, operator: &Operator, tally: &Arc<Tally>) -> anyhow::Result<u64> {
     let load = Load::begin(server, tally);
     let (begun, since) = (tally.done(), Instant::now());

@@ -1,7 +1,7 @@
-//! What versions that went leave behind: no worker, and nothing of the calls that it held.
+//! Memory after the removal of versions: no worker, and no state of their calls.
 //!
-//! The gateway is as small as one can be, and its calls leave no rows: what is measured is the engine's own book-keeping. Each version is
-//! a file that was never seen before.
+//! The gateway is as small as possible, and its calls leave no rows: the measured memory is the
+//! engine's own book-keeping. Each version is a new file.
 
 use std::fs;
 use std::time::Duration;
@@ -16,9 +16,10 @@ use tempfile::TempDir;
 const NAME: &str = "measured";
 /// Calls of each version.
 const CALLS: usize = 10;
-/// What a call knows is many times this long: a secret is kept in every form in which it may be written.
+/// The secrets of a call take many times this length: a secret is kept in every form in which it
+/// may be written.
 const SECRET: usize = 16 * 1024;
-/// Rounds of changes before each look.
+/// Rounds of changes before each measurement.
 const ROUNDS: usize = 60;
 /// How often there is a second look, of which one has to find what the first found.
 const STRETCHES: usize = 3;
@@ -41,7 +42,8 @@ impl Scene {
         let settings = vec![
             ("SWITCHYARD_STORE__BACKEND", "memory"),
             ("SWITCHYARD_LOG__LEVEL", "warn"),
-            // The allocator gives back at once what is not used: then what is not given back is used.
+            // The allocator gives back at once what is not used: then what is not given back is
+            // used.
             ("MIMALLOC_PURGE_DELAY", "0"),
         ];
         let server = Server::start(Setup {
@@ -100,7 +102,8 @@ impl Scene {
         self.say("remove").await
     }
 
-    /// What the server takes, and what its workers take, in kB, once those of versions that went are gone.
+    /// Memory of the server and of its workers, in kB, once the workers of removed versions have
+    /// ended.
     async fn settled(&self) -> anyhow::Result<(u64, u64)> {
         eventually("no worker is left over", WITHIN, || async {
             Ok((workers(&self.server)?.len() == self.workers).then_some(()))
@@ -120,7 +123,8 @@ async fn a_version_that_went_leaves_no_worker_and_nothing_of_the_calls_that_it_h
 -> anyhow::Result<()> {
     let mut scene = Scene::open().await?;
     let mut looks: Vec<(u64, u64)> = Vec::new();
-    // One stretch may meet the allocator's tides. What is kept of each version grows in every stretch.
+    // One stretch may coincide with fluctuations of the allocator. State that is kept of each
+    // version grows in every stretch.
     while looks.len() <= STRETCHES {
         for _ in 0..ROUNDS {
             scene.round().await?;
@@ -135,7 +139,7 @@ async fn a_version_that_went_leaves_no_worker_and_nothing_of_the_calls_that_it_h
         looks.windows(2).all(|two| two[1].1 * 100 <= two[0].1 * 105),
         "the workers that stay grew: {looks:?} kB"
     );
-    // What the calls of a stretch knew would be more than a quarter of the server.
+    // The data of a stretch's calls would be more than a quarter of the server.
     ensure!(
         grown(&looks) <= 5,
         "the server keeps what the calls of {ROUNDS} rounds knew: {looks:?} kB"
@@ -154,7 +158,7 @@ pub fn workers(server: &Server) -> anyhow::Result<Vec<u32>> {
     let process = server.process().context("it runs")?;
     let mut workers = Vec::new();
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // A thread that has ended meanwhile has no children.
+        // A thread that has ended in between has no children.
         let children = fs::read_to_string(thread?.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace() {
             workers.push(child.parse()?);
@@ -163,8 +167,8 @@ pub fn workers(server: &Server) -> anyhow::Result<Vec<u32>> {
     Ok(workers)
 }
 
-/// Memory that is this process's alone, in kB: not what it shares, nor what is in its files and can be read again. Whoever has ended has
-/// none.
+/// Memory that is this process's alone, in kB: not what it shares, nor what is in its files and can
+/// be read again. Whoever has ended has none.
 fn own_memory(process: u32) -> anyhow::Result<u64> {
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
         return Ok(0);

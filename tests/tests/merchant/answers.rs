@@ -1,4 +1,5 @@
-//! What is answered in each state: every field of section 2 of the specification with its type, and what it says.
+//! Responses in each state: every field of section 2 of the specification with its type and its
+//! value.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
-//! Who gets in: keys, environments, apps, and how often.
+//! Access: keys, environments, apps, and rate limits.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::{ConnectionChange, KeyKind, NewApp, NewConnection};
-use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, payment};
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn a_page_of_another_host_may_initialize_with_a_public_key() -> anyhow::Re
             (status, Some("*"))
         );
     }
-    // What a secret key opens is not for pages.
+    // Pages may not use requests that need a secret key.
     let reply = merchant.get("/v1/payments").await?;
     assert_eq!(reply.header("access-control-allow-origin"), None);
     Ok(())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchyard_engine::gateway::By;
+use switchyard_gateway_host::By;
 use switchyard_tests::PAYS;
 use switchyard_tests::merchant::{Merchant, Reply, payment, payout};
 

@@ -8,7 +8,7 @@ use switchyard_tests::merchant::{Merchant, payment, payout};
 /// One field of a request: where it stands, another value for it, and its name in the refusal.
 type Change = (&'static str, Value, &'static str);
 
-/// What payments and payouts have in common.
+/// Common changes of payments and payouts.
 fn common() -> Vec<Change> {
     vec![
         ("/amount", json!(26), "amount"),
@@ -38,7 +38,7 @@ fn filled(mut body: Value) -> Value {
 }
 
 /// Sends `body`, then the same with one change at a time, under one key: each is refused by the
-/// name of what was changed.
+/// name of the changed field.
 async fn each_change_is_told(path: &str, body: &Value, changes: Vec<Change>) -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let key = [("idempotency-key", "order-1")];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::json;
-use switchyard_engine::store::{Batch, Direction, Table};
+use switchyard_store::{Batch, Direction, Table};
 use switchyard_tests::PAYS;
 use switchyard_tests::merchant::{Merchant, payment, payout};
 

@@ -1,5 +1,5 @@
-//! What anybody can do who has read a public key in a page: initialize payments, and nothing to the
-//! harm of others.
+//! Use of a public key by any reader of a page: initialize payments, and nothing to the harm of
+//! others.
 
 use std::net::SocketAddr;
 use std::time::Duration;

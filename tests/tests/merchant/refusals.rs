@@ -1,12 +1,13 @@
-//! Requests that go wrong before their fields are read: the envelope, a precise error, and nothing changed.
+//! Requests that go wrong before their fields are read: the envelope, a precise error, and nothing
+//! changed.
 
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::environment::Environment;
 use switchyard_tests::merchant::{Merchant, payment};
 use switchyard_tests::stripe_gateway;
 
@@ -234,7 +235,7 @@ async fn nobody_can_pay_from_a_certain_phone_where_no_method_is_tied_to_one() ->
     let reply = merchant.post("/v1/payments/initialize", &body).await?;
     let unservable = "restriction_unservable restricted_phone".to_owned();
     assert_eq!(reply.refusal(), (422, vec![unservable]));
-    // A method beside it that is tied to a number leaves somebody who can pay.
+    // A second method that is tied to a number: there are payers who can use it.
     body["methods"] = json!(["card_usd", "switchyard_payment_demo"]);
     let reply = merchant.post("/v1/payments/initialize", &body).await?;
     assert_eq!(reply.status, 201, "{}", reply.text);

@@ -1,8 +1,10 @@
-//! Section 2 of the specification as tables, and a check that an answer has every field of them with its type.
+//! Section 2 of the specification as tables, and a check that an answer has every field of them
+//! with its type.
 
 use serde_json::Value;
 
-/// One line a field: its path, and its type; `?` after a type: or null. What stands below an object that is null is not looked for.
+/// One line a field: its path, and its type; `?` after a type: or null. Fields below an object that
+/// is null are skipped.
 pub fn check(data: &Value, table: &str) {
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (path, kind) = line

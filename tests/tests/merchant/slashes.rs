@@ -1,5 +1,5 @@
-//! Paths with repeated or trailing slashes: a GET is answered all the same, other methods are told
-//! the exact path.
+//! Paths with repeated or trailing slashes: a GET is answered nevertheless, other methods get the
+//! exact path.
 
 use axum::body::Body;
 use axum::http::Request;

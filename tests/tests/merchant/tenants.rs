@@ -14,13 +14,14 @@ use anyhow::{Context, ensure};
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::AppId;
+use switchyard_core::secret::Secret;
 use switchyard_engine::access::{KeyKind, NewApp, NewWebhook};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, Ids};
-use switchyard_engine::secret::Secret;
-use switchyard_engine::store::{Direction, Table};
 use switchyard_engine::webhook::WebhookSettings;
+use switchyard_store::{Direction, Table};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_tests::merchant::{Merchant, Reply, payment, payout};
 use switchyard_tests::routes::Routes;
 use switchyard_tests::{FAILS, PAYS, Receiver, STAYS_PENDING, eventually};
@@ -56,7 +57,7 @@ const NO_TENANTS: &[(&str, &str)] = &[
     ("/", "pages that tests of the program serve to themselves"),
 ];
 
-/// One secret key and one public one, what was made with them, and what the answers said.
+/// One secret key and one public one, the objects made with them, and the responses.
 struct Tenant {
     name: &'static str,
     app: AppId,
@@ -95,7 +96,7 @@ impl Chance {
     }
 }
 
-/// Those of one app in both environments, of an app of the same account, and of a stranger's.
+/// Keys of one app in both environments, of an app of the same account, and of another account.
 async fn tenants(merchant: &Merchant) -> anyhow::Result<Vec<Tenant>> {
     let keys = &merchant.bench.keys;
     let live = [&keys.live_secret_key, &keys.live_public_key];
@@ -193,7 +194,7 @@ async fn step(
     Ok(())
 }
 
-/// What two merchants may both ask for.
+/// A request that two merchants may both send.
 fn alike(mut body: Value) -> Value {
     body["customer"]["email"] = json!("ada@shop.example");
     body
@@ -204,7 +205,7 @@ fn id_of(reply: &Reply) -> Option<String> {
     id.filter(|_| reply.status == 201).map(str::to_owned)
 }
 
-/// A route of the document, and how it is asked for what belongs to another.
+/// A route of the document, and a request by it for an object of another app.
 enum Route {
     Payment(&'static str),
     Payout(&'static str),

@@ -1,11 +1,12 @@
-//! When the other end misbehaves, or our own does: broken bodies on a real socket, a store that is gone, an engine that stops.
+//! When the other end misbehaves, or our own does: broken bodies on a real socket, a store that is
+//! gone, an engine that stops.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::json;
+use switchyard_core::environment::Environment;
 use switchyard_engine::access::KeyKind;
-use switchyard_engine::environment::Environment;
 use switchyard_engine::idempotency::{Begin, KeyedRequest, Route};
 use switchyard_tests::merchant::{Merchant, payment};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use switchyard_engine::limits::REQUEST_HEAD_BYTES;
+use switchyard_core::limits::REQUEST_HEAD_BYTES;
 use switchyard_tests::client::payment;
 use switchyard_tests::{Client, Server, Setup, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

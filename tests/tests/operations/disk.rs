@@ -8,11 +8,11 @@ use switchyard_tests::client::{payment, payout};
 use switchyard_tests::store::power_cut::build_shim;
 use switchyard_tests::{Answer, PAYS, Server, Setup, SmallDisk, eventually};
 
-/// Requests that a store may still take from what it had reserved before the disk was full.
+/// Requests that a store may still accept from its reserve after the disk was full.
 const RESERVED: usize = 60_000;
 const RECOVERS_WITHIN: Duration = Duration::from_secs(30);
 
-/// What a 201 promised.
+/// Promises of a 201.
 #[derive(Default)]
 struct Promised {
     payments: BTreeSet<String>,
@@ -74,7 +74,7 @@ async fn refuses(server: &Server, promised: &Promised, key: &str) -> anyhow::Res
         assert!(metrics.lines().any(|line| line == alerted), "{metrics}");
     }
     server.stranger().get("/healthz").await?.expect(200)?;
-    // What is stored can be read all the while.
+    // Stored transactions can be read all the time.
     for id in promised.payments.iter().take(3) {
         let path = format!("/v1/payments/{id}");
         merchant.get(&path).await?.expect(200)?;
@@ -83,7 +83,8 @@ async fn refuses(server: &Server, promised: &Promised, key: &str) -> anyhow::Res
     Ok(())
 }
 
-/// Takes payments again, by itself; the idempotency key that was refused is as good as new.
+/// Accepts payments again without a restart; the idempotency key that was refused is as good as
+/// new.
 async fn recovers(server: &Server, promised: &mut Promised, key: &str) -> anyhow::Result<()> {
     let merchant = server.merchant();
     let made = eventually("it takes payments again", RECOVERS_WITHIN, async || {
@@ -108,7 +109,8 @@ async fn recovers(server: &Server, promised: &mut Promised, key: &str) -> anyhow
     Ok(())
 }
 
-/// There is what a 201 promised, and nothing else: no transaction without its answer, none without its events.
+/// There is what a 201 promised, and nothing else: no transaction without its answer, none without
+/// its events.
 async fn nothing_is_half_done(server: &Server, promised: &Promised) -> anyhow::Result<()> {
     let merchant = server.merchant();
     for (list, ids) in [

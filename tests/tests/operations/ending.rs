@@ -1,4 +1,4 @@
-//! The end, in order and in haste, with work under way.
+//! Graceful shutdown and abort, with requests in flight.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ const RATE: u32 = 200;
 const BEFORE: Duration = Duration::from_secs(2);
 const SECRET: &str = "whsec_b2YgdGhlc2UgdGVzdHM=";
 
-/// What became of every request.
+/// Result of every request.
 #[derive(Default)]
 struct Fates {
     promised: BTreeSet<String>,
@@ -54,7 +54,7 @@ fn is_connect(error: &anyhow::Error) -> bool {
         .is_some_and(switchyard_tests::client::HttpError::is_connect)
 }
 
-/// Asks at a steady rate, whatever becomes of it, until told to stop.
+/// Sends requests at a steady rate, with any result, until stopped.
 async fn load(merchant: Client, fates: Shared, stop: Arc<AtomicBool>) {
     let mut tasks = tokio::task::JoinSet::new();
     let mut tick = tokio::time::interval(Duration::from_secs(1) / RATE);
@@ -246,7 +246,7 @@ async fn a_request_that_does_not_end_is_cut_off_when_the_time_is_up() -> anyhow:
         server.log()
     );
     let mut rest = Vec::new();
-    // Whether the end is orderly or not is nobody's promise here.
+    // Whether the end is orderly or not is no promise here.
     let _ = endless.read_to_end(&mut rest).await;
     server.up().await
 }

@@ -1,7 +1,8 @@
 //! An installation by the letter of docs/for-operators.md: the commands of that page, as a user
 //! without rights.
 //!
-//! The page's folders are moved below a temporary one, its user is one of this machine, and what it builds was built before.
+//! The page's folders are moved below a temporary one, its user is one of this machine, and its
+//! builds were made before.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -103,7 +104,8 @@ impl Installation {
         Ok(said)
     }
 
-    /// Starts the program by the command of the systemd unit, as its user, and waits until it is ready.
+    /// Starts the program by the command of the systemd unit, as its user, and waits until it is
+    /// ready.
     pub async fn up(&mut self) -> anyhow::Result<()> {
         let start = UNIT
             .lines()

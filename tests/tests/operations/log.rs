@@ -10,7 +10,8 @@ use switchyard_tests::{FAILS, PAYS, Receiver, STAYS_PENDING, Server, Setup, even
 /// Everything that this test gives away in confidence begins with it.
 const CONFIDENCE: &str = "hunter2";
 
-/// The log's own lines; what else the process prints (the keys of development mode, for whoever started it) is none of them.
+/// Lines of the log itself; other output of the process (the keys of development mode, for the
+/// person who started it) is skipped.
 fn lines(server: &Server) -> Vec<Value> {
     let log = server.log();
     let of_log = log.lines().filter(|line| line.starts_with('{'));
@@ -61,8 +62,8 @@ fn location(response: &reqwest::Response) -> anyhow::Result<String> {
     Ok(location.to_str()?.to_owned())
 }
 
-/// A whole day of the service: money in and out, good and bad, with everything that people and programs give in confidence. What must
-/// never be read in a log.
+/// A whole day of the service: payments and payouts, good and bad, with all confidential data of
+/// people and programs. Returns texts that must never be in a log.
 async fn a_day(server: &Server, receiver: &Receiver) -> anyhow::Result<Vec<String>> {
     let merchant = server.merchant();
     let secret = format!("secret_{CONFIDENCE}");
@@ -108,7 +109,8 @@ async fn a_day(server: &Server, receiver: &Receiver) -> anyhow::Result<Vec<Strin
     Ok(secrets)
 }
 
-/// What an operator does: keys, connections, tokens; and somebody who knocks with keys that open nothing. The secrets that were made.
+/// Actions of an operator: keys, connections, tokens; and requests with invalid keys. Returns the
+/// secrets that were made.
 async fn at_the_desk(server: &Server) -> anyhow::Result<Vec<String>> {
     let operator = server.operator();
     let wrong = format!("switchyard_sk_test_{CONFIDENCE}");

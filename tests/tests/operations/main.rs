@@ -1,5 +1,5 @@
-//! The program as an operator lives with it: a disk that is full or read-only, an end under load, what the log and the metrics say,
-//! and what it makes of bytes on a bare socket.
+//! The program in an operator's hands: a disk that is full or read-only, a stop under load, the
+//! content of log and metrics, and the handling of bytes on a bare socket.
 
 mod backups;
 mod crowd;

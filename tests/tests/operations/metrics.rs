@@ -1,4 +1,4 @@
-//! `/metrics`, item by item: what an operator watches is there, and moves.
+//! `/metrics`, item by item: the metrics that an operator watches are there, and change.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ async fn everything_that_an_operator_watches_is_there_and_moves() -> anyhow::Res
 
 type Watched = (&'static str, &'static str, &'static [&'static str], f64);
 
-/// What it is, its name, some of its labels, and the least that it has come to.
+/// Type, name and some labels of a metric, and its least value.
 const WATCHED: &[Watched] = &[
     (
         "requests",

@@ -1,4 +1,5 @@
-//! Bytes on a bare socket: requests that two readers could understand in two ways, and headers that nobody may set.
+//! Bytes on a bare socket: requests that two parsers could understand in two ways, and headers that
+//! no client may set.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use switchyard_tests::{Server, Setup};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Sends these bytes on a connection of their own, and reads until the other end has closed it, or has been silent for a while.
+/// Sends these bytes on a connection of their own, and reads until the other end has closed it, or
+/// has been silent for a while.
 async fn answers(server: &Server, bytes: &[u8]) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(server.address()).await?;
     stream.write_all(bytes).await?;
@@ -32,7 +34,7 @@ fn statuses(answers: &str) -> Vec<u16> {
         .collect()
 }
 
-/// What follows the request line and `Host`, and the body.
+/// A request to initialize a payment, with these headers after the request line and `Host`.
 fn initialize(server: &Server, headers: &str, body: &str) -> String {
     format!(
         "POST /v1/payments/initialize HTTP/1.1\r\nhost: pay.example\r\ncontent-type: application/json\r\nauthorization: Bearer {}\r\n\
@@ -102,8 +104,8 @@ async fn a_body_whose_length_is_told_in_two_ways_is_refused_and_changes_nothing(
     Ok(())
 }
 
-/// With both headers the chunks count (RFC 9112, 6.3), and whatever a reader who believed the length would take for the rest of the body,
-/// or for another request, is never looked at.
+/// With both headers the chunks count (RFC 9112, 6.3), and whatever a reader who believed the
+/// length would take for the rest of the body, or for another request, is never looked at.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_after_a_chunked_body_is_taken_for_a_request() -> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;
@@ -131,9 +133,10 @@ async fn nothing_after_a_chunked_body_is_taken_for_a_request() -> anyhow::Result
     Ok(())
 }
 
-/// What may be sent, and the one answer that it may have, or none instead of 400. `{}` stands for a request that would make a payment.
+/// Bytes of a request, and the one permitted response instead of 400, or none. `{}` stands for a
+/// request that would make a payment.
 const OLD_AND_OTHER: &[(&str, &[u16])] = &[
-    // Who is meant is told twice, or not at all: proxies choose by it.
+    // `Host` is sent twice, or not at all: proxies choose by it.
     ("GET /healthz HTTP/1.1\r\n\r\n{}", &[400]),
     (
         "GET /healthz HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n{}",
@@ -211,7 +214,7 @@ const OLD_AND_OTHER: &[(&str, &[u16])] = &[
     ),
 ];
 
-/// What a reader of another protocol, or an older one, makes of the same bytes.
+/// The same bytes for a parser of another protocol, or an older one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_forms_of_a_request_and_other_protocols_lead_nowhere_else() -> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;
@@ -268,7 +271,8 @@ async fn headers_without_end_are_refused() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The name by which a client calls this server decides nothing: not where payers are sent, and not where links lead.
+/// The name by which a client calls this server decides nothing: not where payers are sent, and not
+/// where links lead.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_host_or_forwarded_header_is_never_believed() -> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;

@@ -1,5 +1,6 @@
-//! Canaries: a secret of every kind is given to a server that logs all that it and its libraries can say, and is used for everything
-//! that it is for. Then they are looked for in all that a server writes, answers and keeps.
+//! Canaries: a secret of every kind is given to a server that logs everything that it and its
+//! libraries can log, and is used for each of its purposes. Then the test searches for them in all
+//! output, responses and files of the server.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +18,7 @@ use switchyard_tests::{
 
 use crate::stage::{CARD, MailServer, Trap, indiscreet_provider};
 
-/// With all that is written otherwise in URLs and in JSON.
+/// With all characters that are escaped in URLs and in JSON.
 const CREDENTIAL: &str = "cr3dent1al/of+the \"conn\"&ction=";
 const CALLBACK_SECRET: &str = "ca11back-secret-of-the-connection";
 const WEBHOOK_SECRET: &str = "whsec_n0bodySh0uldSeeThis0";
@@ -99,7 +100,7 @@ impl World {
             let path = format!("/operator/v1/connections/{id}");
             operator.patch(&path, &off).await?.expect(200)?;
         }
-        // Once wrong: what is refused is not repeated.
+        // Once wrong: a refused value is not repeated.
         let wrong = json!({
             "environment": "sandbox", "gateway": gateway, "account_name": "Ours", "skip_check": true,
             "config": { "url": 7, "key": [CREDENTIAL], "callback_secret": { "a": CALLBACK_SECRET } },
@@ -163,7 +164,8 @@ fn location(response: &reqwest::Response) -> anyhow::Result<String> {
     Ok(location.to_str()?.to_owned())
 }
 
-/// The test gateway: money in and out, a code that the payer types, news from the provider, webhooks, mails.
+/// The test gateway: money in and out, a code that the payer types, news from the provider,
+/// webhooks, mails.
 async fn with_the_test_gateway(world: &mut World) -> anyhow::Result<()> {
     let config = json!({ "ask_code": true, "callback_secret": CALLBACK_SECRET });
     let connection = world.connect("switchyard_demo", config).await?;
@@ -235,7 +237,8 @@ fn hidden(page: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A gateway that tells its credentials to everybody, in a process of its own, and a provider that does.
+/// A gateway that tells its credentials to everybody, in a process of its own, and a provider that
+/// does.
 async fn with_a_talking_gateway(world: &mut World) -> anyhow::Result<()> {
     let operator = world.server.operator();
     let file = std::fs::read(misbehaving_gateway())?;
@@ -284,7 +287,7 @@ async fn with_a_talking_gateway(world: &mut World) -> anyhow::Result<()> {
     eventually("the callbacks are dealt with", SOON, async || {
         let waiting = operator.get(&path).await?.expect(200)?;
         let waiting = waiting.body["data"]["callbacks"].as_array().map(Vec::len);
-        // One that its gateway stumbles over is tried again later.
+        // A callback at which its gateway fails is retried later.
         Ok((waiting <= Some(1)).then_some(()))
     })
     .await
@@ -325,7 +328,7 @@ async fn at_the_desk(world: &mut World) -> anyhow::Result<Vec<String>> {
     Ok(secrets)
 }
 
-/// Everything that can be read: by merchants, payers, operators, and whoever watches the machine.
+/// Everything that can be read: by merchants, payers, operators, and the users of the machine.
 async fn read_all(world: &mut World) -> anyhow::Result<()> {
     let (operator, merchant) = (world.server.operator(), world.server.merchant());
     for id in world.payments.clone() {
@@ -356,7 +359,7 @@ async fn read_all(world: &mut World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the operator's lists show, and each thing that is in them.
+/// The operator's lists, and each object in them.
 async fn at_every_list(world: &mut World) -> anyhow::Result<()> {
     let operator = world.server.operator();
     let app = world.app();
@@ -410,7 +413,7 @@ async fn at_every_list(world: &mut World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The log, without what development mode shows on purpose to whoever started it.
+/// The log, without the keys that development mode prints on purpose for the person who started it.
 fn log(server: &Server) -> String {
     let shown = [
         " secret key  ",
@@ -485,7 +488,7 @@ fn secrets(server: &Server, made: Vec<String>) -> Vec<String> {
     secrets
 }
 
-/// Where to look, and the proof that looking there finds something.
+/// Places to search, each with the proof that a search there finds something.
 fn places(world: &mut World) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
     let mut places: Vec<(String, Vec<u8>)> = std::mem::take(&mut world.seen)
         .into_iter()

@@ -1,4 +1,5 @@
-//! What is in the engine's memory stays there, even when it dies; and so does what is in its workers'.
+//! Memory of the engine and of its workers is not readable from outside, even when the process
+//! crashes.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +15,8 @@ const NAME: &str = "dumps::the_engine_and_its_workers_leave_no_core_dump_and_can
 #[tokio::test(flavor = "multi_thread")]
 async fn the_engine_and_its_workers_leave_no_core_dump_and_cannot_be_looked_into()
 -> anyhow::Result<()> {
-    // Root may look into everything, and so cannot tell: then without that right, for this test and all that it starts.
+    // Root may read everything, which proves nothing: then without that right, for this test and
+    // all its subprocesses.
     if Right::LookIntoAll.is_ours()? {
         let without = ["--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"];
         return once_more("setpriv", &without, NAME);
@@ -23,7 +25,7 @@ async fn the_engine_and_its_workers_leave_no_core_dump_and_cannot_be_looked_into
     let engine = server.process().context("it runs")?;
     let workers = children(engine)?;
     anyhow::ensure!(!workers.is_empty(), "no gateway has a worker");
-    // A process like them that forbids nothing: what is looked for below would be found.
+    // A similar process without protection: there, the search below finds the secret.
     let open = Idle::start()?;
     let looked = fs::read_link(format!("/proc/{}/exe", open.0.id()));
     assert!(looked.is_ok(), "the look finds nothing: {looked:?}");
@@ -35,7 +37,7 @@ async fn the_engine_and_its_workers_leave_no_core_dump_and_cannot_be_looked_into
             .context("the limit is listed")?;
         let values: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(values[..2], ["0", "0"], "soft and hard: {line}");
-        // The kernel asks here for what it asks a debugger for, and of nothing else that root may have.
+        // The kernel demands here the same right as of a debugger, and no other right of root.
         let looked = fs::read_link(format!("/proc/{process}/exe"));
         let is_shut = |error: &std::io::Error| error.kind() == ErrorKind::PermissionDenied;
         assert!(
@@ -51,7 +53,7 @@ fn children(parent: u32) -> anyhow::Result<Vec<u32>> {
     for entry in fs::read_dir("/proc")? {
         let folder = entry?.path();
         if let Some(process) = number(&folder) {
-            // One that is no more by now has no status, and is none.
+            // A process that has ended by now has no status, and does not count.
             let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
             if status.contains(&format!("\nPPid:\t{parent}\n")) {
                 found.push(process);

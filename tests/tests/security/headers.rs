@@ -1,4 +1,4 @@
-//! What every answer of every route tells a browser, and what nobody can talk it into telling.
+//! Headers of every response of every route, whatever a client sends.
 //!
 //! The routes are read from the source, so that a new one is walked, too.
 
@@ -8,14 +8,14 @@ use anyhow::{Context as _, ensure};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Response};
 use serde_json::json;
-use switchyard_engine::limits::BODY_BYTES;
+use switchyard_core::limits::BODY_BYTES;
 use switchyard_tests::client::{payment, payout};
 use switchyard_tests::routes::Routes;
 use switchyard_tests::{PAYS, Server, Setup};
 
 /// Requests a key may make in a minute: more than a walk, and not many to use up.
 const RATE_LIMIT: u32 = 300;
-/// Who calls the server by this name, or says that somebody did, is not believed.
+/// A `Host` that a client sends, or claims in a header, is not trusted.
 const LIAR: &str = "evil.example";
 /// Line ends, to write a header of one's own, and addresses to be led to.
 const CROOKED: &str = "lang=fr%0d%0ax-crooked:%201&a=%0d%0ax-crooked:%201&notice=%0d%0ax-crooked:1&return_url=https://crooked.example/\
@@ -100,7 +100,7 @@ impl World {
         if let Some(key) = key {
             request = request.bearer_auth(key);
         }
-        // From a page of somebody else's.
+        // From a page of another host.
         request = request
             .header("origin", "https://crooked.example")
             .header("access-control-request-method", "POST");

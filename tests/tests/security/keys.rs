@@ -1,9 +1,9 @@
-//! The life of a key, seen from outside: what opens, from when, until when, and what is left of it on the disk.
+//! Life of a key, seen from outside: its rights, its start and end, and its traces on the disk.
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use switchyard_engine::access::make_for_settings;
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 use switchyard_tests::{Client, Server, Setup};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -119,7 +119,7 @@ async fn remove(server: &Server, path: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Nothing of a key but its hash and its last four characters.
+/// Only the hash and the last four characters of a key are on the disk.
 fn on_the_disk(server: &Server, secrets: &[String]) -> anyhow::Result<()> {
     let mut folders = vec![server.data().join("store")];
     let (mut files, mut is_searched) = (0, false);

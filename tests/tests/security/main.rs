@@ -1,4 +1,4 @@
-//! What attackers try from outside, against a real server.
+//! Attacks from outside, against a real server.
 
 mod canaries;
 mod dumps;

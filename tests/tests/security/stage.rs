@@ -1,5 +1,5 @@
-//! The stage of the canaries: a provider that repeats all that it is told, a mail server that takes a password, and a socket that
-//! nobody has a reason to connect to.
+//! Environment of the canaries: a provider that repeats each request, a mail server that takes a
+//! password, and a socket to which no part has a reason to connect.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,7 @@ pub async fn indiscreet_provider(key: &'static str) -> std::io::Result<Loopback>
 
 pub const CARD: &str = "4242424242424242";
 
-/// A mail server on this machine that wants a password, and remembers all that is said to it.
+/// A mail server on this machine that demands a password, and records each command.
 pub struct MailServer {
     pub port: u16,
     said: Arc<Mutex<String>>,

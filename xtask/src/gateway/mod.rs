@@ -1,4 +1,4 @@
-//! `cargo xtask gateway`: what the author of a gateway does with this repository.
+//! `cargo xtask gateway`: creation and check of a gateway by its author.
 //!
 //! - `new` writes a small gateway that works, to be changed into the one that is wanted;
 //! - `check` looks at a built one from all sides, as `plugins/check` says.
@@ -18,12 +18,12 @@ pub enum Gateway {
     Check(Check),
 }
 
-/// Check a built gateway: what it is, what it reaches for, and what it makes of every kind of answer
+/// Check a built gateway: its file, its imports, and its handling of every kind of response
 #[derive(Args)]
 pub struct Check {
     /// The library: target/debug/libgateway_NAME.so
     library: PathBuf,
-    /// What its provider says when all is well; by default the check.json beside its gateway.json
+    /// Normal responses of its provider [default: the check.json beside its gateway.json]
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// One JSON object instead of a table
@@ -44,7 +44,8 @@ impl Check {
     /// The kit is built when it is needed, so that all else in here stays quick to build.
     fn run(&self) -> anyhow::Result<()> {
         let mut build = run::cargo();
-        // With the features of the whole workspace, so that it shares its dependencies with what `serve` builds.
+        // With the features of the whole workspace, so that it shares its dependencies with what
+        // `serve` builds.
         must(build.args(["build", "--quiet", "--workspace", "--bin", PACKAGE]))?;
         let mut check = std::process::Command::new(run::target().join("debug").join(PACKAGE));
         check.arg(&self.library);

@@ -72,7 +72,7 @@ impl New {
     fn named(&self, template: &str) -> String {
         let hyphened = self.name.replace('_', "-");
         let spoken: String = self.name.split('_').map(capital).collect();
-        // In one go over the text: what was put in is not looked at again.
+        // In one pass over the text: inserted text is not replaced again.
         let names = [
             ("gateway-acme", format!("gateway-{hyphened}")),
             ("acme.example", format!("{hyphened}.example")),

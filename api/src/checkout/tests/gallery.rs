@@ -1,12 +1,13 @@
-//! Every page in every state, as HTML. The tests look at them; so may a person, in `target/checkout-pages`.
+//! Every page in every state, as HTML. The tests look at them; so may a person, in
+//! `target/checkout-pages`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::response::Response;
-use switchyard_engine::directory::country;
-use switchyard_engine::money::{Amount, Currency};
-use switchyard_engine::transaction::{
+use switchyard_core::directory::country;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::transaction::{
     Attempt, CaseReason, DeclineReason, PayerAction, State, Transaction, Translated,
 };
 
@@ -429,7 +430,7 @@ async fn what_merchants_and_payers_wrote_is_never_markup() {
         tx.customer.email = hostile.to_owned();
         tx.customer.phone = Some(hostile.to_owned());
         tx.metadata = [(hostile.to_owned(), hostile.to_owned())].into();
-        if let switchyard_engine::transaction::Details::Payment(payment) = &mut tx.details {
+        if let switchyard_core::transaction::Details::Payment(payment) = &mut tx.details {
             payment.return_url = "javascript:alert(1)//https://shop.example".to_owned();
         }
         if let State::Failed(failure) = &mut tx.state {

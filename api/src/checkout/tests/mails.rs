@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
-use switchyard_engine::access::{App, AppSettings};
-use switchyard_engine::engine::EngineSettings;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::Gateways;
-use switchyard_engine::ids::MailId;
-use switchyard_engine::mail::{MailSettings, MoneyNews, QueuedMail, Recipient, enqueue, posted};
-use switchyard_engine::store::Batch;
-use switchyard_engine::testing::{Bench, Wanted};
-use switchyard_engine::transaction::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::MailId;
+use switchyard_core::transaction::{
     AttemptState, CaseReason, DeclineReason, MailTo, State, Transaction,
 };
+use switchyard_engine::access::{App, AppSettings};
+use switchyard_engine::engine::EngineSettings;
+use switchyard_engine::mail::{MailSettings, MoneyNews, QueuedMail, Recipient, enqueue, posted};
+use switchyard_engine::testing::{Bench, Wanted};
+use switchyard_gateway_host::Gateways;
+use switchyard_store::Batch;
 
 use super::samples;
 use crate::checkout::language::Language;
@@ -63,9 +63,9 @@ impl Office {
     async fn send(&mut self, app: &App, tx: &Transaction, to: MailTo, count: usize) -> Vec<Sent> {
         let (engine, mut batch) = (&self.bench.engine, Batch::new());
         let now = engine.clock().now();
-        enqueue(&mut batch, app, tx, to, now, engine.ids());
+        let queued = enqueue(&mut batch, app, tx, to, now, engine.ids());
         engine.store().commit(batch).await.unwrap();
-        engine.mails().nudge(now);
+        engine.mails().nudge(queued, now);
         for _ in 0..1_000 {
             let sent = posted(engine.store(), Environment::Live, 100)
                 .await

@@ -1,10 +1,11 @@
 //! Statements of the pages about open cases, cancellations and transfers.
 
-use switchyard_engine::ids::{CaseId, Ids};
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{
+use switchyard_core::ids::CaseId;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{
     AttemptState, CaseReason, DeclineReason, Failure, PayerAction, Refusal, State, Transaction,
 };
+use switchyard_system::ids::Ids;
 
 use super::{gallery, samples};
 use crate::checkout::language::Language;

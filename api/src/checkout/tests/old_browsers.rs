@@ -103,7 +103,7 @@ fn gaps_without_fallback(rules: &[Rule<'_>]) -> Vec<String> {
         for selector in &rule.selectors {
             let shown = rule.value("display").or_else(|| display(selector));
             let is_grid = shown == Some("grid");
-            // A margin of its children, or of what it generates before them.
+            // A margin of the element's children or of its generated content.
             let inside = fallbacks
                 .iter()
                 .filter_map(|one| one.strip_prefix(selector));
@@ -199,7 +199,8 @@ fn what_chromium_80_lacks_is_found_and_what_has_an_older_form_is_let_through() {
 
 /// With the first version that knows it: 88, 88, 105, 105.
 const NEWER_SELECTORS: [&str; 4] = [":is(", ":where(", ":has(", ":user-valid"];
-/// Shorthands of 87, and what came later. All that begins with `inset` is of 87 as well.
+/// Shorthands of version 87, and later properties. All properties that begin with `inset` are of 87
+/// as well.
 const NEWER_PROPERTIES: [&str; 8] = [
     "aspect-ratio",
     "padding-block",

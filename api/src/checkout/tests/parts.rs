@@ -1,9 +1,9 @@
 //! Statements of the pages while an attempt has received a part of the money or all of it, and
 //! about the fee that a payer adds to a transfer.
 
-use switchyard_engine::limits::CODES_PER_ATTEMPT;
-use switchyard_engine::money::{Amount, Currency};
-use switchyard_engine::transaction::{PayerAction, Transaction};
+use switchyard_core::limits::CODES_PER_ATTEMPT;
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::transaction::{PayerAction, Transaction};
 
 use super::samples;
 use crate::checkout::language::Language;

@@ -1,4 +1,5 @@
-//! The routes, over a running engine without gateways: what a browser is told, whatever it asks for.
+//! The checkout routes, over a running engine without gateways: the response to every kind of
+//! request.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,11 +7,11 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::gateway::Gateways;
-use switchyard_engine::ids::TransactionId;
 use switchyard_engine::testing::{Bench, Wanted, amount, customer};
-use switchyard_engine::transaction::{ClientContext, Status};
+use switchyard_gateway_host::Gateways;
 use tower::ServiceExt;
 
 use crate::checkout::answers::Answers;

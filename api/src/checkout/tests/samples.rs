@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use switchyard_engine::access::{App, AppSettings};
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::directory::Directory;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::manifest::FieldOption;
-use switchyard_engine::ids::{
-    AccountId, AppId, AttemptId, CaseId, ConnectionId, CustomerId, Ids, PaymentId, TransactionId,
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{
+    AccountId, AppId, AttemptId, CaseId, ConnectionId, CustomerId, PaymentId, TransactionId,
 };
-use switchyard_engine::money::{Amount, Correction, Currency, Rate};
-use switchyard_engine::transaction::{
+use switchyard_core::money::{Amount, Correction, Currency, Rate};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, CaseReason, Charge,
     ClientContext, Conversion, Customer, Decision, Decline, DeclineReason, Details, Failure,
     PayerAction, PaymentDetails, Price, State, Transaction,
 };
+use switchyard_engine::access::{App, AppSettings};
+use switchyard_gateway_host::manifest::FieldOption;
+use switchyard_system::ids::Ids;
 
 use crate::checkout::headers::Nonce;
 use crate::checkout::language::Language;

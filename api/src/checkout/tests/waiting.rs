@@ -1,8 +1,8 @@
 //! Waiting pages without instructions, of coins that are not confirmed, and words of the script.
 
-use switchyard_engine::directory::country;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::PayerAction;
+use switchyard_core::directory::country;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::PayerAction;
 
 use super::{gallery, samples};
 use crate::checkout::assets::SCRIPT;

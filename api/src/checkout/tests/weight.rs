@@ -1,4 +1,4 @@
-//! How heavy a first view is on a slow line: it has to fit the first flight of a connection.
+//! Size of a first view on a slow line: it has to fit the first flight of a connection.
 
 use super::gallery;
 use crate::checkout::language::Language;

@@ -1,8 +1,8 @@
-//! What the pages say.
+//! Texts of the pages.
 
 use std::sync::Arc;
 
-use switchyard_engine::transaction::DeclineReason;
+use switchyard_core::transaction::DeclineReason;
 
 use super::gallery;
 use crate::checkout::language::Language;
@@ -53,7 +53,7 @@ async fn the_confirm_step_shows_amount_merchant_method_and_number() {
     let html = page("confirm").await;
     let amount = super::samples::payment_in("XOF")
         .amount
-        .written(switchyard_engine::language::Language::En);
+        .written(switchyard_core::language::Language::En);
     for said in [
         amount.as_str(),
         "Café Zola",
@@ -111,7 +111,8 @@ async fn after_a_conversion_every_page_names_what_was_paid_and_how_it_came_about
         for fact in facts {
             assert!(html.contains(fact), "{name}: {fact}");
         }
-        // The order's amount stands beside the rate and in its own row, never as what was paid.
+        // The order's amount is beside the rate and in its own row, never labelled as the amount
+        // paid.
         assert_eq!(html.matches("€125.00").count(), 2, "{name}");
     }
 }

@@ -12,7 +12,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 /// End of the validity of a chain that clients trust now.
 ///
@@ -252,6 +252,6 @@ mod tests {
 
     /// The authorities of every installation.
     fn egress_roots() -> Vec<rustls::pki_types::TrustAnchor<'static>> {
-        switchyard_engine::egress::roots().roots
+        switchyard_system::egress::roots().roots
     }
 }

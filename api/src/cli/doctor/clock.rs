@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use reqwest::header::DATE;
-use switchyard_engine::clock::{Clock, Timestamp};
+use switchyard_core::time::Timestamp;
+use switchyard_system::clock::Clock;
 use url::Url;
 
 use super::Finding;

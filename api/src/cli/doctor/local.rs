@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::gateway::refused_walls;
-use switchyard_engine::resources::free_disk_bytes;
+use switchyard_core::time::Timestamp;
+use switchyard_gateway_host::refused_walls;
+use switchyard_system::clock::Clock;
+use switchyard_system::resources::free_disk_bytes;
 use tokio::process::Command;
 
 use super::Finding;

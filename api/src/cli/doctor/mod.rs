@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use switchyard_engine::secret::Secret;
+use switchyard_core::secret::Secret;
 use url::Url;
 
 use self::server::Server;

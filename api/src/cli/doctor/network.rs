@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use switchyard_engine::clock::Clock;
-use switchyard_engine::{egress, mail};
+use switchyard_engine::mail;
+use switchyard_system::clock::Clock;
+use switchyard_system::egress;
 use url::Url;
 
 use super::Finding;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use switchyard_engine::secret::Secret;
+use switchyard_core::secret::Secret;
 
 use super::Finding;
 use super::metrics::Metrics;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
 use switchyard_engine::access::MasterKey;
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 
 use super::options::InitOptions;
 

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::json;
+use switchyard_core::secret::Secret;
 use switchyard_engine::access::make_for_settings;
-use switchyard_engine::ids::Ids;
-use switchyard_engine::secret::Secret;
+use switchyard_system::ids::Ids;
 
 use self::files::{Installation, Written};
 use self::options::InitOptions;

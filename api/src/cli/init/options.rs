@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use switchyard_engine::secret::Secret;
+use switchyard_core::secret::Secret;
 
 use crate::config::{self, Settings, StoreBackend, Weight};
 use crate::serve::folders;

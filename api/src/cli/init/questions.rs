@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use switchyard_engine::secret::Secret;
+use switchyard_core::secret::Secret;
 use url::Url;
 
 use super::options::InitOptions;

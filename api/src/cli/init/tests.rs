@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use switchyard_engine::ids::Ids;
+use switchyard_system::ids::Ids;
 use tempfile::TempDir;
 
 use super::files::Installation;

@@ -1,8 +1,8 @@
 //! The app that a transaction belongs to (specification 2.5).
 
 use serde::Serialize;
+use switchyard_core::ids::AppId;
 use switchyard_engine::access::App;
-use switchyard_engine::ids::AppId;
 use utoipa::ToSchema;
 
 use super::RenderContext;

@@ -1,10 +1,11 @@
-//! Outcome of an attempt: the capture of a payment (specification 2.3), the disburse of a payout (2.8).
+//! Outcome of an attempt: the capture of a payment (specification 2.3), the disburse of a payout
+//! (2.8).
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::ids::{CaptureId, DisburseId};
-use switchyard_engine::money::Correction;
-use switchyard_engine::transaction::{Attempt, Case, CaseReason, Kind, State, Transaction};
+use switchyard_core::ids::{CaptureId, DisburseId};
+use switchyard_core::money::Correction;
+use switchyard_core::transaction::{Attempt, Case, CaseReason, Kind, State, Transaction};
 use utoipa::ToSchema;
 
 use super::RenderContext;
@@ -153,7 +154,8 @@ impl<'a> Failure<'a> {
         }
     }
 
-    /// Of the transaction when it failed, else of an attempt that was declined with others still allowed.
+    /// Of the transaction when it failed, else of an attempt that was declined with others still
+    /// allowed.
     fn of(tx: &'a Transaction, attempt: &'a Attempt) -> Self {
         if matches!(tx.state, State::Failed(_)) {
             return Self::of_transaction(tx);

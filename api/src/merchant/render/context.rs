@@ -1,8 +1,8 @@
 //! Client of a request and its location (specification 2.7).
 
 use serde::Serialize;
-use switchyard_engine::directory::{Country, country};
-use switchyard_engine::transaction::ClientContext;
+use switchyard_core::directory::{Country, country};
+use switchyard_core::transaction::ClientContext;
 use utoipa::ToSchema;
 use woothee::parser::Parser;
 

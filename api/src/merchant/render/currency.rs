@@ -1,7 +1,7 @@
 //! A currency (specification 2.6).
 
 use serde::Serialize;
-use switchyard_engine::money::Currency;
+use switchyard_core::money::Currency;
 use utoipa::ToSchema;
 
 use super::RenderContext;

@@ -1,10 +1,10 @@
 //! The customer of a transaction (specification 2.4).
 
 use serde::Serialize;
-use switchyard_engine::directory::country;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::CustomerId;
-use switchyard_engine::transaction::Customer;
+use switchyard_core::directory::country;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::CustomerId;
+use switchyard_core::transaction::Customer;
 use utoipa::ToSchema;
 
 use super::RenderContext;

@@ -1,7 +1,7 @@
 //! A method in the lists of `GET /utils/payment/methods` and `/utils/payout/methods` (decisions 3).
 
 use serde::Serialize;
-use switchyard_engine::directory::{FieldType, Method};
+use switchyard_core::directory::{FieldType, Method};
 use utoipa::ToSchema;
 
 use super::context::CountryObject;

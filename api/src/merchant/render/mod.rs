@@ -1,7 +1,9 @@
-//! Rendering of resources in responses: each field of section 2 of the specification, in a fixed order.
+//! Rendering of resources in responses: each field of section 2 of the specification, in a fixed
+//! order.
 //!
-//! A field that the specification types as a string is a string in every state: empty while there is nothing to say. Objects that do
-//! not exist yet (`capture`, `disburse`, `method`, `gateway` before the first attempt) are null.
+//! A field that the specification types as a string is a string in every state: empty while there
+//! is nothing to say. Objects that do not exist yet (`capture`, `disburse`, `method`, `gateway`
+//! before the first attempt) are null.
 
 pub mod app;
 pub mod attempt;
@@ -14,10 +16,10 @@ pub mod payout;
 mod sides;
 
 use serde_json::Number;
+use switchyard_core::directory::Directory;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{Received, Transaction};
 use switchyard_engine::access::App;
-use switchyard_engine::directory::Directory;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{Received, Transaction};
 
 /// Context of rendering besides the transaction.
 pub struct RenderContext<'a> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{CaseReason, Kind, Status, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{CaseReason, Kind, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
@@ -54,11 +54,12 @@ pub struct PaymentVerified<'a> {
     amount_formatted: String,
     currency: CurrencyObject,
     description: &'a str,
-    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
-    /// has.
+    /// Reason for manual review, such as `late_success` or `amount_differs`; null without an open
+    /// case.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
-    /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
+    /// The merchant's own until the payment has ended; then it carries `paymentId` and
+    /// `paymentStatus`.
     return_url: String,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
@@ -71,7 +72,8 @@ pub struct PaymentVerified<'a> {
     metadata: &'a BTreeMap<String, String>,
     /// Null before the first attempt.
     capture: Option<Capture<'a>>,
-    /// What providers reported as received, in major units of `currency_received`; null when none was reported.
+    /// Sum that providers reported as received, in major units of `currency_received`; null when
+    /// none was reported.
     #[schema(value_type = Option<f64>)]
     amount_received: Option<Number>,
     amount_received_formatted: Option<String>,
@@ -96,11 +98,12 @@ pub struct PaymentRetrieved<'a> {
     /// ISO 4217.
     currency: &'static str,
     description: &'a str,
-    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
-    /// has.
+    /// Reason for manual review, such as `late_success` or `amount_differs`; null without an open
+    /// case.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
-    /// The merchant's own until the payment has ended; then it carries `paymentId` and `paymentStatus`.
+    /// The merchant's own until the payment has ended; then it carries `paymentId` and
+    /// `paymentStatus`.
     return_url: String,
     #[schema(value_type = EnvironmentWord)]
     environment: Environment,
@@ -117,7 +120,7 @@ pub struct PaymentRetrieved<'a> {
     failed_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
     cancelled_at: Option<IsoTimestamp>,
-    /// Why it failed; null unless it did.
+    /// Reason of the failure; null unless it failed.
     failure_message: Option<&'a str>,
     failure_error_code: Option<&'static str>,
     failure_error_type: Option<&'static str>,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Number;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::TransactionId;
-use switchyard_engine::transaction::{CaseReason, Kind, Status, Transaction};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{CaseReason, Kind, Status, Transaction};
 use utoipa::ToSchema;
 
 use super::app::{AppRetrieved, AppVerified};
@@ -42,8 +42,8 @@ pub struct PayoutVerified<'a> {
     #[schema(example = "XOF 200")]
     amount_formatted: String,
     description: &'a str,
-    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
-    /// has.
+    /// Reason for manual review, such as `late_success` or `amount_differs`; null without an open
+    /// case.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
     /// Sum that providers reported as sent, in major units of `currency_sent`, also after the
@@ -86,8 +86,8 @@ pub struct PayoutRetrieved<'a> {
     /// ISO 4217.
     currency: &'static str,
     description: &'a str,
-    /// Why a person has to look at it, such as `late_success` or `amount_differs`; null when nobody
-    /// has.
+    /// Reason for manual review, such as `late_success` or `amount_differs`; null without an open
+    /// case.
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
     /// Sum that providers reported as sent, in major units of `currency_sent`, also after the
@@ -111,7 +111,7 @@ pub struct PayoutRetrieved<'a> {
     success_at: Option<IsoTimestamp>,
     #[schema(value_type = Option<String>, format = DateTime)]
     failed_at: Option<IsoTimestamp>,
-    /// Why it failed; null unless it did.
+    /// Reason of the failure; null unless it failed.
     failure_message: Option<&'a str>,
     failure_error_code: Option<&'static str>,
     failure_error_type: Option<&'static str>,

@@ -1,10 +1,10 @@
 //! The two sides of an attempt: the method that the customer used, and the gateway that served it.
 
 use serde::Serialize;
-use switchyard_engine::directory::Method;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::ConnectionId;
-use switchyard_engine::transaction::{Attempt, AttemptState, Kind};
+use switchyard_core::directory::Method;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::transaction::{Attempt, AttemptState, Kind};
 use utoipa::ToSchema;
 
 use super::RenderContext;

@@ -1,7 +1,8 @@
-//! `amount` and `currency`. The amount may be an integer, a decimal or a numeric string, in major units (decisions 2).
+//! `amount` and `currency`. The amount may be an integer, a decimal or a numeric string, in major
+//! units (decisions 2).
 
-use switchyard_engine::limits::AMOUNT_MAJOR;
-use switchyard_engine::money::{Amount, AmountError, Currency};
+use switchyard_core::limits::AMOUNT_MAJOR;
+use switchyard_core::money::{Amount, AmountError, Currency};
 
 use super::form::Form;
 use super::json::Value;
@@ -9,7 +10,8 @@ use crate::error::{ErrorCode, Problem};
 
 /// Reads both; problems come in the order amount, currency.
 pub fn read(form: &mut Form<'_, '_>) -> Option<Amount> {
-    // What is wrong with an amount depends on its currency, which stands after it: its own problems are held back.
+    // The rules for an amount depend on its currency, which follows it: problems of the currency
+    // are held back.
     let mut about_currency = Vec::new();
     let currency = currency(&mut Form::new(form.object, &mut about_currency));
     let amount = amount(form, currency);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use switchyard_engine::limits::BODY_BYTES;
+use switchyard_core::limits::BODY_BYTES;
 
 use super::json::Object;
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -52,7 +52,7 @@ pub fn object(body: &[u8]) -> Result<Object<'_>, ApiError> {
             "The body is empty: it must be a JSON object".to_owned(),
         ));
     }
-    // A byte order mark says nothing in UTF-8, and whoever reads JSON may pass over it (RFC 8259, 8.1).
+    // A byte order mark has no meaning in UTF-8, and a JSON parser may ignore it (RFC 8259, 8.1).
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let text = std::str::from_utf8(body).map_err(|error| {
         let at = error.valid_up_to();

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use switchyard_engine::directory::{country, phone};
-use switchyard_engine::email;
-use switchyard_engine::records::NewCustomer;
+use switchyard_core::directory::{country, phone};
+use switchyard_core::email;
+use switchyard_records::NewCustomer;
 
 use super::form::{Form, LINE, TextRule};
 use super::json::Value;

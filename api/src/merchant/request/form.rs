@@ -1,4 +1,5 @@
-//! Reading fields one after the other, in the order of the specification, and gathering all that is wrong with them.
+//! Reads fields one after the other, in the order of the specification, and collects all their
+//! problems.
 
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ pub struct Form<'f, 'a> {
     problems: &'f mut Vec<Problem>,
 }
 
-/// What a text may be.
+/// Limits of a text field.
 #[derive(Clone, Copy)]
 pub struct TextRule {
     /// Characters.
@@ -72,7 +73,8 @@ impl<'f, 'a> Form<'f, 'a> {
         self.refuse(name, ErrorCode::FieldWrongType, says);
     }
 
-    /// The value of an optional field; null is as good as absent. A field given twice is refused: nobody knows which one counts.
+    /// The value of an optional field; null is treated as missing. A field given twice is refused,
+    /// since it is ambiguous.
     pub fn optional(&mut self, name: &str) -> Option<Value<'a>> {
         let (value, is_repeated) = self.object.look_up(name);
         if is_repeated {
@@ -112,7 +114,7 @@ impl<'f, 'a> Form<'f, 'a> {
         Some(text)
     }
 
-    /// A text that may be left out. A blank one is as good as absent.
+    /// An optional text. A blank one is treated as missing.
     pub fn optional_text(&mut self, name: &str, rule: TextRule) -> Option<Cow<'a, str>> {
         let value = self.optional(name)?;
         let text = self.checked_text(name, value, rule)?;
@@ -174,7 +176,7 @@ impl<'f, 'a> Form<'f, 'a> {
     }
 }
 
-/// What the problems come to, once all fields were read.
+/// Result of the whole form, once all fields were read.
 pub fn verdict(problems: Vec<Problem>) -> Result<(), ApiError> {
     ApiError::of(problems).map_or(Ok(()), Err)
 }

@@ -1,7 +1,8 @@
 //! JSON as requests bring it: read once, borrowed from the body, numbers kept as they were written.
 //!
-//! An amount must never pass through a float, so a number stays text until somebody knows what it means. What nobody asks for is
-//! only skipped: it may be nested as deeply as the body is long, and costs nothing.
+//! An amount must never pass through a float, so a number stays text until the reader of its field
+//! parses it. Unread values are only skipped: they may be nested as deeply as the body is long, and
+//! cost nothing.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +29,8 @@ impl<'a> Value<'a> {
         let value = match text.as_bytes().first() {
             Some(b'n') => Some(Self::Null),
             Some(b't' | b'f') => Some(Self::Bool),
-            // It is JSON already, so without an escape its content is what stands between the quotes.
+            // It is JSON already, so without an escape its content is what stands between the
+            // quotes.
             Some(b'"') if !text.as_bytes().contains(&b'\\') => text
                 .get(1..text.len() - 1)
                 .map(|text| Self::Text(Cow::Borrowed(text))),
@@ -42,7 +44,7 @@ impl<'a> Value<'a> {
         value.unwrap_or(Self::Broken)
     }
 
-    /// What to call it in a message.
+    /// Name of the type in a message.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -61,7 +63,8 @@ impl<'a> Value<'a> {
 pub struct Object<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Object<'a> {
-    /// The value of `key`; none when it is not there or null. Of a key that was given twice, the first.
+    /// The value of `key`; none when it is not there or null. Of a key that was given twice, the
+    /// first.
     pub fn get(&self, key: &str) -> Option<Value<'a>> {
         self.look_up(key).0
     }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::limits::{
-    METADATA_KEY_CHARACTERS, METADATA_KEYS, METADATA_VALUE_CHARACTERS,
-};
+use switchyard_core::limits::{METADATA_KEY_CHARACTERS, METADATA_KEYS, METADATA_VALUE_CHARACTERS};
 
 use super::form::{Form, has_control_characters, is_longer};
 use super::json::{Object, Value};

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use switchyard_engine::directory::{Directory, country, phone};
-use switchyard_engine::engine::NewPayment;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::limits::{
+use switchyard_core::directory::{Directory, country, phone};
+use switchyard_core::environment::Environment;
+use switchyard_core::limits::{
     DESCRIPTION_CHARACTERS, MAX_PAYMENT_EXPIRES_IN, MIN_PAYMENT_EXPIRES_IN,
 };
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::{ClientContext, Restriction};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{ClientContext, Restriction};
+use switchyard_engine::engine::NewPayment;
 use url::Url;
 
 use super::form::{Form, LINE, TextRule, verdict};
@@ -17,7 +17,8 @@ use super::json::{Object, Value};
 use super::{amount, body, customer, metadata};
 use crate::error::{ApiError, ErrorCode, Problem};
 
-/// Reads and checks the whole request; all that is wrong with it comes at once, in the order of the specification.
+/// Reads and checks the whole request; all problems are returned at once, in the order of the
+/// specification.
 pub fn read(
     body: &[u8],
     directory: &Directory,
@@ -39,7 +40,7 @@ pub fn read(
     let restriction = restriction(&mut form, directory, environment, &methods);
     let expires_in = expires_in(&mut form);
     verdict(problems)?;
-    // Without a problem, all that is required is there.
+    // Without a problem, all required fields are present.
     let (Some(amount), Some(description), Some(return_url), Some(customer)) =
         (amount, description, return_url, customer)
     else {
@@ -75,7 +76,8 @@ fn return_url(form: &mut Form<'_, '_>) -> Option<String> {
     None
 }
 
-/// The offered methods, each once, in the order given. Absent, null and empty: all that can work.
+/// The offered methods, each once, in the order given. Absent, null and empty: all eligible
+/// methods.
 fn methods(form: &mut Form<'_, '_>, directory: &Directory, amount: Option<Amount>) -> Vec<String> {
     let list = match form.optional("methods") {
         None => return Vec::new(),
@@ -147,7 +149,7 @@ fn country_restriction(form: &mut Form<'_, '_>) -> Option<&'static str> {
     customer::known_country(form, "restrict_country_code", &code)
 }
 
-/// Methods that were asked for by name and a country in which none of them exists leave nobody who could pay.
+/// Requested methods of which none exists in the requested country: no payer could use them.
 fn check_served(form: &mut Form<'_, '_>, directory: &Directory, methods: &[String], country: &str) {
     let serves = |code: &String| {
         directory
@@ -265,7 +267,8 @@ pub fn is_test_number(number: &str) -> bool {
     ["4149518161", "4149518162", "4149518163"].contains(&national)
 }
 
-/// Whether a text could be a phone number of a numbering plan that we do not know, such as that of the test gateway.
+/// Whether a text could be a phone number of a numbering plan that we do not know, such as that of
+/// the test gateway.
 pub fn is_plausible(number: &str) -> bool {
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     let number = number.trim();

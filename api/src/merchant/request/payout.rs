@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_engine::directory::{
+use switchyard_core::directory::{
     Directory, FieldType, Method, PHONE_FIELD, RecipientField, phone,
 };
+use switchyard_core::environment::Environment;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::NewPayout;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::money::Amount;
-use switchyard_engine::transaction::ClientContext;
 
 use super::form::{Form, LINE, verdict};
 use super::json::{Object, Value};
@@ -19,7 +19,8 @@ use super::payment::{
 use super::{amount, body, customer, metadata};
 use crate::error::{ApiError, ErrorCode};
 
-/// Reads and checks the whole request; all that is wrong with it comes at once, in the order of the specification.
+/// Reads and checks the whole request; all problems are returned at once, in the order of the
+/// specification.
 pub fn read(
     body: &[u8],
     directory: &Directory,
@@ -36,7 +37,7 @@ pub fn read(
     let metadata = metadata::read(&mut form);
     let recipient = recipient(&mut form, method, environment);
     verdict(problems)?;
-    // Without a problem, all that is required is there.
+    // Without a problem, all required fields are present.
     let (Some(amount), Some(description), Some(method), Some(customer)) =
         (amount, description, method, customer)
     else {
@@ -74,7 +75,8 @@ fn method<'d>(
     Some(method)
 }
 
-/// What the method needs to find the recipient: from `recipient`, or from the top level of the body where `recipient` lacks it.
+/// Recipient fields of the method: from `recipient`, or from the top level of the body where
+/// `recipient` lacks them.
 fn recipient(
     form: &mut Form<'_, '_>,
     method: Option<&Method>,
@@ -115,8 +117,8 @@ fn recipient(
 }
 
 /// The number in E.164, so that limits, repetitions and gateways see one number however it is
-/// written. Money that is sent to another country than the method's does not arrive, or arrives at a
-/// stranger's.
+/// written. Money that is sent to another country than the method's does not arrive, or arrives at
+/// a stranger's.
 fn phone_number(
     form: &mut Form<'_, '_>,
     (method, field): (&Method, &RecipientField),

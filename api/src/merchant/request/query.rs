@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::transaction::Status;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Status;
 
 use super::form::verdict;
 use crate::error::{ApiError, ErrorCode, PROBLEMS, Problem};
 
-/// What a list is asked for.
+/// Parameters of a list request.
 #[derive(Debug, PartialEq)]
 pub struct Filter {
     pub limit: usize,

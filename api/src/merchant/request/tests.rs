@@ -1,10 +1,10 @@
-//! Tables of requests: what is read, and what is refused with which status, codes and fields.
+//! Tables of requests: valid ones, and refused ones with their status, codes and fields.
 
 use serde_json::{Value, json};
-use switchyard_engine::directory::Directory;
+use switchyard_core::directory::Directory;
+use switchyard_core::environment::Environment;
+use switchyard_core::transaction::{ClientContext, Restriction};
 use switchyard_engine::engine::{NewPayment, NewPayout};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::transaction::{ClientContext, Restriction};
 
 use super::{payment, payout};
 use crate::error::ApiError;
@@ -42,7 +42,8 @@ fn good_payout() -> Value {
     })
 }
 
-/// `base` with the members of `changes` in it; `customer.email` is a path. A change to `"-"` takes the member away.
+/// `base` with the members of `changes` in it; `customer.email` is a path. A change to `"-"` takes
+/// the member away.
 fn with(mut base: Value, changes: Value) -> Value {
     for (path, value) in changes.as_object().unwrap() {
         let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
@@ -180,7 +181,7 @@ fn the_recipient_may_stand_at_the_top_level_and_be_a_number() {
     );
 }
 
-/// What is changed in a good request, and what is then answered.
+/// Change of a valid request, and the response to it.
 const PAYMENT_FAULTS: &str = r#"
 {"amount": "-"}                                 => 400 field_required amount
 {"amount": null}                                => 400 field_required amount

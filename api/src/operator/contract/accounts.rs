@@ -1,8 +1,8 @@
 //! Accounts: the organisations of merchants.
 
 use serde::{Deserialize, Serialize};
+use switchyard_core::ids::AccountId;
 use switchyard_engine::access;
-use switchyard_engine::ids::AccountId;
 use utoipa::ToSchema;
 
 use crate::iso_timestamp::IsoTimestamp;

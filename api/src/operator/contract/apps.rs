@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use switchyard_engine::ids::{AccountId, AppId};
-use switchyard_engine::money::Correction;
+use switchyard_core::ids::{AccountId, AppId};
+use switchyard_core::money::Correction;
 use switchyard_engine::{access, quota};
 use utoipa::{IntoParams, ToSchema};
 

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use switchyard_engine::ids::{AttemptId, ConnectionId, OperatorTokenId};
-use switchyard_engine::money::{Correction, Currency, Rate};
-use switchyard_engine::transaction::{
-    self, AfterCallOff, AttemptState, CancelledBy, DeclineReason,
-};
+use switchyard_core::ids::{AttemptId, ConnectionId, OperatorTokenId};
+use switchyard_core::money::{Correction, Currency, Rate};
+use switchyard_core::transaction::{self, AfterCallOff, AttemptState, CancelledBy, DeclineReason};
 use utoipa::ToSchema;
 
 use super::{Amount, schemas};

@@ -1,10 +1,10 @@
 //! Callbacks of providers.
 
 use serde::{Deserialize, Serialize};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, AttemptId, CallbackId, ConnectionId, TransactionId};
 use switchyard_engine::callback::{self, CallbackState};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway;
-use switchyard_engine::ids::{AppId, AttemptId, CallbackId, ConnectionId, TransactionId};
+use switchyard_gateway_host as gateway;
 use utoipa::{IntoParams, ToSchema};
 
 use super::schemas;

@@ -1,11 +1,11 @@
 //! Cases: what needs manual review.
 
 use serde::{Deserialize, Serialize};
-use switchyard_engine::clock::Timestamp;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, CaseId};
-use switchyard_engine::records::CaseFound;
-use switchyard_engine::transaction::{self, CaseReason};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, CaseId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{self, CaseReason};
+use switchyard_records::CaseFound;
 use utoipa::{IntoParams, ToSchema};
 
 use super::attempts::OperatorName;

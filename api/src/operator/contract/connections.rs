@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, AttemptId, ConnectionId, TransactionId};
+use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::access;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, AttemptId, ConnectionId, TransactionId};
-use switchyard_engine::transaction::{AttemptState, Status};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{nullable, schemas};
@@ -141,7 +141,7 @@ pub struct ConfigForm {
     pub can_be_checked: bool,
     /// Methods as in the manifest of the gateway.
     #[schema(value_type = Vec<Object>)]
-    pub methods: Vec<switchyard_engine::gateway::manifest::Method>,
+    pub methods: Vec<switchyard_gateway_host::manifest::Method>,
 }
 
 /// Field of a connection's credentials, with the keywords of its JSON schema.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchyard_engine::gateway::{Operation, Source, What, manifest};
+use switchyard_gateway_host::{Operation, Source, What, manifest};
 use utoipa::{IntoParams, ToSchema};
 
 use super::schemas;

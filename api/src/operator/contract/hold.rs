@@ -1,11 +1,11 @@
 //! The hold after a restore.
 
 use serde::{Deserialize, Serialize};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::ListedState;
-use switchyard_engine::ids::{AppId, ConnectionId, TransactionId};
-use switchyard_engine::money::Currency;
-use switchyard_engine::transaction::Kind;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId, TransactionId};
+use switchyard_core::money::Currency;
+use switchyard_core::transaction::Kind;
+use switchyard_gateway_host::ListedState;
 use utoipa::ToSchema;
 
 use super::schemas;

@@ -1,9 +1,9 @@
 //! API keys of an app.
 
 use serde::{Deserialize, Serialize};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, KeyId};
 use switchyard_engine::access::{KeyKind, ListedKey};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, KeyId};
 use utoipa::ToSchema;
 
 use super::schemas;

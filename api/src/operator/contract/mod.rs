@@ -24,7 +24,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
-use switchyard_engine::money::{self, Currency};
+use switchyard_core::money::{self, Currency};
 use utoipa::ToSchema;
 
 /// Response without data.
@@ -77,8 +77,8 @@ fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
-    use switchyard_engine::clock::Timestamp;
-    use switchyard_engine::transaction::{AttemptState, CaseReason, PayerAction, State};
+    use switchyard_core::time::Timestamp;
+    use switchyard_core::transaction::{AttemptState, CaseReason, PayerAction, State};
 
     use super::transactions::Transaction;
     use crate::checkout::tests::samples;

@@ -1,8 +1,8 @@
 //! Exchange rates.
 
 use serde::{Deserialize, Serialize};
+use switchyard_core::money::{Correction, Currency, Rate as Decimal};
 use switchyard_engine::exchange::{Entry, HeldRate as Held, HoldReason, Source};
-use switchyard_engine::money::{Correction, Currency, Rate as Decimal};
 use utoipa::{IntoParams, ToSchema};
 
 use super::schemas;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId, TransactionId};
+use switchyard_core::money::Currency;
+use switchyard_core::routing::{FeeRow, Rule};
+use switchyard_core::transaction::{HealthNumbers, Kind};
 use switchyard_engine::access::RoutingRules as StoredRules;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, ConnectionId, TransactionId};
-use switchyard_engine::money::Currency;
-use switchyard_engine::routing::{FeeRow, Rule};
-use switchyard_engine::transaction::{HealthNumbers, Kind};
 use utoipa::{IntoParams, ToSchema};
 
 use super::attempts::RuleUsed;

@@ -1,10 +1,10 @@
 //! Schemas of texts that have a closed list of values or a fixed form. No value of these types is
 //! created: a field names one in `value_type`.
 
+use switchyard_core::environment;
+use switchyard_core::transaction;
 use switchyard_engine::callback;
-use switchyard_engine::environment;
-use switchyard_engine::gateway::Operation;
-use switchyard_engine::transaction;
+use switchyard_gateway_host::Operation;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};

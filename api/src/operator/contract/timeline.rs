@@ -1,11 +1,11 @@
 //! Timeline of a transaction: its events, the calls to providers and their callbacks.
 
 use serde::{Deserialize, Serialize};
-use switchyard_engine::gateway::{self, Stage};
-use switchyard_engine::ids::{AttemptId, CaseId};
-use switchyard_engine::transaction::{
+use switchyard_core::ids::{AttemptId, CaseId};
+use switchyard_core::transaction::{
     self, AfterCallOff, CancelledBy, DeclineReason, OperatorAct, Recorded,
 };
+use switchyard_gateway_host::{self as gateway, Stage};
 use utoipa::ToSchema;
 
 use super::attempts::{Attempt, Decline, OperatorName, PayerAction, Skipped};

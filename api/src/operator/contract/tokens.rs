@@ -1,8 +1,8 @@
 //! Operator tokens.
 
 use serde::{Deserialize, Serialize};
+use switchyard_core::ids::OperatorTokenId;
 use switchyard_engine::access::{Access, OperatorToken};
-use switchyard_engine::ids::OperatorTokenId;
 use utoipa::ToSchema;
 
 use crate::iso_timestamp::IsoTimestamp;

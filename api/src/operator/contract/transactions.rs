@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, AttemptId, CustomerId, TransactionId};
-use switchyard_engine::money::{self, Currency};
-use switchyard_engine::transaction::{self, CaseReason, EventName, Kind, Received, Status};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, AttemptId, CustomerId, TransactionId};
+use switchyard_core::money::{self, Currency};
+use switchyard_core::transaction::{self, CaseReason, EventName, Kind, Received, Status};
 use utoipa::{IntoParams, ToSchema};
 
 use super::attempts::Attempt;

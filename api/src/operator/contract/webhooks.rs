@@ -1,12 +1,13 @@
 //! Webhooks, their deliveries and replays.
 
 use serde::{Deserialize, Serialize, Serializer};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, DeliveryId, EventId, TransactionId, WebhookId};
-use switchyard_engine::secret::Secret;
-use switchyard_engine::transaction::EventName;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, DeliveryId, EventId, TransactionId, WebhookId};
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::EventName;
+use switchyard_engine::access;
 use switchyard_engine::webhook::{self, DeliveryStatus};
-use switchyard_engine::{access, egress};
+use switchyard_system::egress;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{nullable, schemas};

@@ -2,8 +2,8 @@
 
 use axum::body::Body;
 use axum::extract::State;
-use switchyard_engine::gateway::Consent;
-use switchyard_engine::gateway::manifest::Hosts;
+use switchyard_gateway_host::Consent;
+use switchyard_gateway_host::manifest::Hosts;
 
 use super::super::contract::gateways::{Gateway, InstallOptions};
 use super::super::error::Answer;

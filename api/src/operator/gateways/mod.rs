@@ -21,7 +21,7 @@ use axum::Extension;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use switchyard_engine::access::Operator;
-use switchyard_engine::gateway::{By, LifeError, Version};
+use switchyard_gateway_host::{By, LifeError, Version};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use futures_util::StreamExt as _;
-use switchyard_engine::gateway::{Gateways, Incoming, LifeError};
+use switchyard_gateway_host::{Gateways, Incoming, LifeError};
 
 use super::super::error::Refused;
 use crate::error::{ErrorCode, Problem};

@@ -1,7 +1,7 @@
 //! Responses about gateways.
 
-use switchyard_engine::gateway::{
-    self, Change, Direction, FileStatus, FolderFile, Manifest, Overview, StoredVersion,
+use switchyard_gateway_host::{
+    self as gateway, Change, Direction, FileStatus, FolderFile, Manifest, Overview, StoredVersion,
     VersionView, manifest,
 };
 

@@ -1,7 +1,7 @@
 //! Lists of the providers for the lost span, in the report on the hold.
 
 use switchyard_engine::engine;
-use switchyard_engine::gateway::Listed;
+use switchyard_gateway_host::Listed;
 
 use super::total;
 use crate::operator::contract::hold::{ListStatus, ProviderList, UnknownSum, UnknownTransaction};

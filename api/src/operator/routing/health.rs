@@ -1,8 +1,8 @@
 //! Recent health of each connection and method, as this process has seen it.
 
 use axum::extract::State;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::AppId;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::AppId;
 
 use super::named;
 use crate::openapi::Success;

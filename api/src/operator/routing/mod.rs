@@ -7,7 +7,7 @@ mod simulate;
 mod tests;
 mod traffic;
 
-use switchyard_engine::ids::ConnectionId;
+use switchyard_core::ids::ConnectionId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

@@ -1,11 +1,11 @@
 //! Rules of an app, version by version. New rules replace the earlier ones as a whole.
 
 use axum::extract::State;
+use switchyard_core::directory::country;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::AppId;
+use switchyard_core::routing::{MethodPattern, RuleSet};
 use switchyard_engine::access;
-use switchyard_engine::directory::country;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::AppId;
-use switchyard_engine::routing::{MethodPattern, RuleSet};
 
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;

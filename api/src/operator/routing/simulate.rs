@@ -2,12 +2,12 @@
 //! rules or others.
 
 use axum::extract::State;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::AppId;
+use switchyard_core::money::Amount;
+use switchyard_core::routing::{Roll, RuleSet};
+use switchyard_core::transaction::Route;
 use switchyard_engine::engine::HypotheticalTransaction;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::AppId;
-use switchyard_engine::money::Amount;
-use switchyard_engine::routing::{Roll, RuleSet};
-use switchyard_engine::transaction::Route;
 
 use super::rules::check_names;
 use super::{named, traffic};

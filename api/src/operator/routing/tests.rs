@@ -1,4 +1,5 @@
-//! The routing endpoints through their routes, on a memory store. No gateway is loaded: what really runs has a test of its own.
+//! The routing endpoints through their routes, on a memory store. No gateway is loaded: what really
+//! runs has a test of its own.
 
 use serde_json::{Value, json};
 

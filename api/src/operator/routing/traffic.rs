@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_core::money::{Amount, Currency};
+use switchyard_core::routing::RuleSet;
+use switchyard_core::transaction::Kind;
 use switchyard_engine::engine::{Replay, Replayed, Traffic};
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{AppId, ConnectionId};
-use switchyard_engine::money::{Amount, Currency};
-use switchyard_engine::routing::RuleSet;
-use switchyard_engine::transaction::Kind;
 
 use super::named;
 use crate::error::ApiError;

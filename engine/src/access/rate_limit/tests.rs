@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::ids::Ids;
+use switchyard_system::ids::Ids;
 
 /// A limiter of secret keys.
 struct Keys(RateLimiter);
@@ -237,7 +237,8 @@ fn a_clock_that_is_set_back_neither_opens_the_window_nor_locks_the_key_for_good(
 }
 
 proptest! {
-    /// Whatever the rhythm: no window of 60 s holds more than the limit, and a request is refused only when one does hold it.
+    /// In any rhythm of requests, no window of 60 s holds more than the limit, and a request is
+    /// refused only when one does hold it.
     #[test]
     fn never_more_than_the_limit_in_any_window_and_never_a_refusal_below_it(
         limit in 1_u32..12,

@@ -1,7 +1,7 @@
 //! Settings, webhooks and branding of an app, and their changes.
 
 use super::*;
-use crate::secret::Secret;
+use switchyard_core::secret::Secret;
 
 #[tokio::test]
 async fn an_app_has_at_most_15_webhooks_even_when_many_are_made_at_once() {

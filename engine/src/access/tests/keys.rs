@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::secret::Secret;
+use switchyard_core::secret::Secret;
 
 #[tokio::test]
 async fn a_key_opens_its_app_in_its_environment_and_survives_a_restart() {

@@ -5,8 +5,8 @@ mod keys;
 mod routing;
 
 use super::*;
-use crate::clock::Timestamp;
-use crate::ids::AppId;
+use switchyard_core::ids::AppId;
+use switchyard_core::time::Timestamp;
 
 struct World {
     access: Access,
@@ -65,7 +65,7 @@ impl World {
     }
 }
 
-fn new_app(account: crate::ids::AccountId) -> NewApp {
+fn new_app(account: switchyard_core::ids::AccountId) -> NewApp {
     NewApp {
         account,
         name: "Shop".to_owned(),

@@ -1,8 +1,8 @@
 //! Routing rules: versions, names of connections, restarts.
 
 use super::*;
-use crate::ids::ConnectionId;
-use crate::routing::{Match, Rule, RuleSet, Strategy};
+use switchyard_core::ids::ConnectionId;
+use switchyard_core::routing::{Match, Rule, RuleSet, Strategy};
 
 fn rules(name: String, connections: Vec<ConnectionId>) -> RuleSet {
     let rule = Rule {

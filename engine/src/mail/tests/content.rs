@@ -1,9 +1,9 @@
 //! Amounts and recipients of mails.
 
 use super::*;
-use crate::ids::{AttemptId, CaseId, ConnectionId};
-use crate::money::Amount;
-use crate::transaction::{Attempt, AttemptState, Case, CaseReason, Charge, Decision};
+use switchyard_core::ids::{AttemptId, CaseId, ConnectionId};
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{Attempt, AttemptState, Case, CaseReason, Charge, Decision};
 
 /// Success of 16,321 XOF for 25.50 USD, at a rate with a markup of 2.5 %.
 fn converted_attempt() -> Attempt {

@@ -1,7 +1,7 @@
 //! Contrast of each text of a mail with its ground, light and dark.
 
-use crate::colour::{Colour, LEAST_CONTRAST};
 use crate::mail::render::heading_ground;
+use switchyard_core::colour::{Colour, LEAST_CONTRAST};
 
 const PAGE: &str = include_str!("../../../templates/mail/page.html");
 

@@ -10,13 +10,14 @@ use std::collections::BTreeMap;
 use self::server::{Mail, SmtpServer};
 use super::*;
 use crate::access::{App, AppSettings};
-use crate::ids::{AccountId, AppId, CustomerId, Ids, PaymentId, PayoutId, TransactionId};
 use crate::runtime::ActorThreads;
 use crate::testing::{START, amount};
-use crate::transaction::{
+use switchyard_core::ids::{AccountId, AppId, CustomerId, PaymentId, PayoutId, TransactionId};
+use switchyard_core::transaction::{
     CancelledBy, ClientContext, Customer, DeclineReason, Details, Event, Failure, Kind, MailTo,
     NewTransaction, PaymentDetails, PayoutDetails, Transaction, evolve, initiate,
 };
+use switchyard_system::ids::Ids;
 
 struct Room {
     store: Store,
@@ -71,10 +72,10 @@ impl Room {
     async fn send(&self, app: &App, tx: &Transaction, to: MailTo) -> bool {
         let mut batch = Batch::new();
         let now = self.clock.now();
-        let is_wanted = enqueue(&mut batch, app, tx, to, now, &self.ids);
+        let count = enqueue(&mut batch, app, tx, to, now, &self.ids);
         self.store.commit(batch).await.unwrap();
-        self.mails.nudge(now);
-        is_wanted
+        self.mails.nudge(count, now);
+        count > 0
     }
 
     async fn waiting(&self) -> usize {
@@ -117,7 +118,7 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         if let Some(shared) = &self.mails.0 {
-            shared.stopping.send_replace(true);
+            shared.queue.stop_now();
         }
         self.threads.stop();
     }
@@ -375,7 +376,7 @@ async fn the_apps_switches_decide() {
             to,
             START,
             &ids,
-        )
+        ) > 0
     };
     let off = AppSettings {
         notify_merchant: false,
@@ -407,14 +408,8 @@ async fn the_apps_switches_decide() {
     let mut nowhere = app(AppSettings::default());
     nowhere.settings.merchant_email = None;
     let tx = succeeded(Environment::Live, Kind::Payment);
-    assert!(!enqueue(
-        &mut batch,
-        &nowhere,
-        &tx,
-        MailTo::Merchant,
-        START,
-        &ids
-    ));
+    let count = enqueue(&mut batch, &nowhere, &tx, MailTo::Merchant, START, &ids);
+    assert_eq!(count, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

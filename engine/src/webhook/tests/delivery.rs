@@ -6,7 +6,7 @@ use sha2::Sha256;
 use super::receiver::{Manner, Request};
 use super::*;
 use crate::access::WebhookChange;
-use crate::egress::Failure;
+use switchyard_system::egress::Failure;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_reaches_every_enabled_webhook_signed_in_both_ways() {

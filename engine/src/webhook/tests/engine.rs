@@ -4,9 +4,9 @@
 use super::*;
 use crate::access::{AppChange, AppSettings};
 use crate::engine::{Engine, EngineSettings, NewPayment};
-use crate::gateway::Gateways;
 use crate::mail::MailSettings;
 use crate::testing::{Wanted, customer};
+use switchyard_gateway_host::Gateways;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {

@@ -18,16 +18,16 @@ use std::time::Duration;
 use self::receiver::Receiver;
 use super::*;
 use crate::access::{MasterKey, NewApp, NewWebhook, Options, Vault, Webhook, WebhookOptions};
-use crate::environment::Environment;
-use crate::ids::{AppId, CustomerId, EventId, PaymentId, TransactionId};
 use crate::runtime::ActorThreads;
-use crate::secret::Secret;
-use crate::store::{Batch, Direction, Table};
 use crate::testing::{START, amount};
-use crate::transaction::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, CustomerId, EventId, PaymentId, TransactionId};
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::{
     CancelledBy, ClientContext, Customer, Details, Event, EventName, NewTransaction,
     PaymentDetails, Transaction, evolve, initiate,
 };
+use switchyard_store::{Batch, Direction, Table};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -215,7 +215,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.webhooks.0.stopping.send_replace(true);
+        self.webhooks.0.queue.stop_now();
         self.threads.stop();
     }
 }

@@ -3,7 +3,7 @@
 use super::receiver::Manner;
 use super::*;
 use crate::access::{EventFilter, RetryProfile, WebhookChange};
-use crate::egress::Failure;
+use switchyard_system::egress::Failure;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_that_a_webhook_does_not_hear_are_not_sent_and_hold_up_none_that_it_does() {

@@ -2,7 +2,7 @@
 
 use super::receiver::Manner;
 use super::*;
-use crate::webhook::target::{Lane, Next, RetryAt, Target};
+use crate::queue::{QueueHandler as _, Turn};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_payment_is_not_sent_before_its_beginning_was_acknowledged() {
@@ -46,31 +46,20 @@ async fn three_seconds_after_a_first_attempt_without_acknowledgment_the_end_goes
 #[tokio::test(flavor = "multi_thread")]
 async fn the_three_seconds_begin_with_the_attempt_as_it_is_logged() {
     let room = Room::new().await;
-    let receiver = Receiver::new(Manner::Status(200)).await;
-    let webhook = room.webhook(&receiver).await;
-    let tx = room.payment();
-    room.store_only(&tx, EventName::PaymentInitiated).await;
-    let taken = room.clock.now();
-    let mut target = Target::default();
-    target.rescan(taken);
-    let Ok(Next::Send(row)) = target.next(&room.store, webhook.id, taken).await else {
-        panic!("the first event is due");
-    };
-    let (key, began) = (row.key(), taken.plus(Duration::from_millis(40)));
-    target.started(*row, Lane::Quick);
-    let mut batch = Batch::new();
-    batch.delete(Table::Outbox, key.clone());
-    room.store.commit(batch).await.unwrap();
-    room.store_only(&tx, EventName::PaymentCancelled).await;
-    target.rescan(taken);
-    let due = began.plus(Duration::from_secs(600));
-    target.ended(&key, Some(RetryAt { began, due }));
+    let webhook = room.webhook(&Receiver::good().await).await.id;
+    let (tx, taken) = (room.payment(), room.clock.now());
+    let name = EventName::PaymentCancelled;
+    let event = event_id(tx.id, name, taken);
+    let end = outbox::row(webhook, &tx, name, event, taken);
+    let began = taken.plus(Duration::from_millis(40));
+    room.webhooks.0.tried.add(webhook, tx.id, began);
+    let queue = WebhookQueue(room.webhooks.0.clone());
     let goes_ahead = began.plus(Duration::from_secs(3));
     let early = taken.plus(Duration::from_secs(3));
-    let next = target.next(&room.store, webhook.id, early).await.unwrap();
-    assert_eq!(next, Next::At(goes_ahead));
-    let next = target.next(&room.store, webhook.id, goes_ahead).await;
-    assert!(matches!(next, Ok(Next::Send(_))));
+    let turn = queue.turn(webhook, &end, early).await.unwrap();
+    assert!(matches!(turn, Turn::At(at) if at == goes_ahead));
+    let turn = queue.turn(webhook, &end, goes_ahead).await.unwrap();
+    assert!(matches!(turn, Turn::Now));
 }
 
 #[tokio::test(flavor = "multi_thread")]

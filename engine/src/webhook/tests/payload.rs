@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::super::payload::body;
 use super::*;
-use crate::ids::Ids;
-use crate::transaction::{DeclineReason, Failure};
+use switchyard_core::transaction::{DeclineReason, Failure};
+use switchyard_system::ids::Ids;
 
 #[tokio::test]
 async fn the_body_has_the_fields_of_the_contract_in_their_order() {

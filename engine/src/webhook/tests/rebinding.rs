@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::egress::Failure;
+use switchyard_system::egress::Failure;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_points_to_this_machine_or_its_network_is_refused_at_that_delivery() {

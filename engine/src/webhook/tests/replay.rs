@@ -3,8 +3,8 @@
 use super::receiver::Manner;
 use super::*;
 use crate::access::{EventFilter, RetryProfile, WebhookChange};
-use crate::records;
-use crate::transaction::Recorded;
+use switchyard_core::transaction::Recorded;
+use switchyard_records as records;
 
 impl Room {
     /// Stores the transaction as the engine does, without an announcement.
@@ -181,7 +181,7 @@ async fn replays_of_one_webhook_are_limited_and_those_of_others_are_not() {
     let room = Room::new().await;
     let receiver = Receiver::good().await;
     let (one, other) = (room.webhook(&receiver).await, room.webhook(&receiver).await);
-    for _ in 0..crate::limits::WEBHOOK_REPLAY_CALLS {
+    for _ in 0..switchyard_core::limits::WEBHOOK_REPLAY_CALLS {
         room.webhooks.replay_failed(one.id, START).await.unwrap();
         room.clock.advance(Duration::from_secs(1));
     }

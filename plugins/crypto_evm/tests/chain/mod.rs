@@ -1,4 +1,5 @@
-//! A real chain on this machine: anvil, one for each test, with contracts of our own and the accounts that it pays from.
+//! A real chain on this machine: anvil, one for each test, with contracts of our own and the
+//! accounts that it pays from.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -99,7 +100,8 @@ impl Chain {
             .to_owned()
     }
 
-    /// Its receipt, once it is in a block: that is made at once, but not before the answer.
+    /// Sends a transaction, and returns its receipt once it is in a block: that happens at once,
+    /// but not before the response.
     fn send(&self, transaction: Value) -> Value {
         let hash = self.rpc("eth_sendTransaction", json!([transaction]));
         for _ in 0..PATIENCE {

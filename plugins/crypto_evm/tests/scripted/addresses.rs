@@ -32,7 +32,7 @@ fn one_xpub_gives_no_address_in_sandbox_that_it_gives_in_live() {
         assert_eq!((live.1, sandbox.1), (first, HALF + first));
         assert_ne!(live.0, sandbox.0);
     }
-    // No number of one is one of the other: what lies beyond the half is refused, not given.
+    // The two ranges of numbers do not overlap: a number beyond the half is refused, not used.
     let mut config = config();
     config["first_index"] = json!(HALF);
     for environment in [Environment::Live, Environment::Sandbox] {

@@ -1,4 +1,4 @@
-//! What nodes do that no honest one does: each look at the chain is answered by a script.
+//! Behaviour of faulty and dishonest nodes: each reading of the chain is answered by a script.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -43,7 +43,7 @@ fn a_payment_is_given_an_address_a_price_and_a_wallets_link() {
     };
     assert_eq!(action, &wanted);
     assert_eq!(provider_id.as_deref(), Some(USER));
-    // Asked again it answers the same, takes no second number and asks nobody.
+    // A repeated call gives the same result, takes no second number and sends no request.
     let again = call(Operation::Collect)
         .state(end.state.clone())
         .input(&collect);
@@ -156,7 +156,7 @@ fn too_little_money_is_reported_as_what_it_is_and_never_declined() {
     assert_eq!(amount.as_ref().unwrap().minor, Some(250));
     assert_eq!(provider_status.as_deref(), Some("underpaid: 2.5 USDC"));
     assert!(end.log[0].text.contains("a person has to decide"));
-    // The owner moved it on meanwhile: it stays credited. The rest of it comes late: paid.
+    // The owner has moved it on: it stays credited. The rest of it comes late: paid.
     node.token = [0, 0];
     let moved = asked(&end.state, LATER, &node).unwrap();
     assert!(matches!(moved.outcome, Outcome::Succeeded { .. }));
@@ -323,7 +323,8 @@ fn a_node_that_lags_contradicts_itself_or_changed_its_chain_ends_nothing() {
     };
     let fault = asked(&state, LATER, &other).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Config);
-    // A reorganisation deeper than the confirmations: what was credited counts anew, loudly.
+    // A reorganisation deeper than the confirmations: credited money is counted again, with a
+    // message.
     let deep = Node {
         fork: "b",
         token: [0, 0],

@@ -13,7 +13,7 @@ pub const USER: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 pub const OVER: i64 = 1_795_168_800 + 90 * 60;
 pub const LATER: &str = "2026-11-20T11:30:00.000000Z";
 
-/// A node that says what it is told to.
+/// A node with scripted responses.
 #[derive(Clone)]
 pub struct Node {
     pub chain: u64,

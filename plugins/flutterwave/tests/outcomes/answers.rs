@@ -1,4 +1,4 @@
-//! What became of a payment: only what Flutterwave says for good is final.
+//! Outcomes of a payment: only Flutterwave's final statuses are final.
 
 use crate::*;
 
@@ -165,7 +165,8 @@ fn not_found_means_not_begun_while_the_payer_can_begin_and_expired_after() {
         );
         assert_eq!(asked(method, &made, over), Outcome::pending(), "{method}");
     }
-    // A lost link is nobody's, and leads nowhere any more; a lost prompt is the engine's to judge.
+    // A lost link was never shown, and accepts no payment any more; the engine judges a lost
+    // prompt.
     assert!(expired(&asked("card_ghs", &lost, PAGE_IS_OVER)));
     assert!(matches!(
         asked("mtn_gh", &lost, DAY_AFTER),

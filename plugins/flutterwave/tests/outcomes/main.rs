@@ -1,4 +1,5 @@
-//! What the gateway asks for, and what each answer of Flutterwave means, row by row, without a network.
+//! Requests of the gateway, and the meaning of each of Flutterwave's responses, row by row, without
+//! a network.
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
@@ -20,7 +21,8 @@ use switchyard_gateway::{
 
 pub const URL: &str = "https://api.flutterwave.com/v3";
 pub const HASH: &str = "my-secret-hash";
-/// When `testing`'s calls begin, and when Flutterwave's page and a bank's account take nothing any more.
+/// When `testing`'s calls begin, and when Flutterwave's page and a bank's account take nothing any
+/// more.
 pub const NOW: i64 = 1_795_168_800;
 pub const SOON: &str = "2026-11-20T10:29:00.000000Z";
 pub const PAGE_IS_OVER: &str = "2026-11-20T10:31:00.000000Z";
@@ -67,7 +69,7 @@ pub fn query(
         .run::<Flutterwave>(|_| answered())
 }
 
-/// What a charge that was shown to the payer keeps.
+/// State of a charge that was shown to the payer.
 pub fn shown() -> Value {
     json!({ "kind": "charge", "since": NOW, "is_shown": true })
 }

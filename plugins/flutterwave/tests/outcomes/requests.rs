@@ -1,4 +1,4 @@
-//! What leaves for a payment, and what the payer is shown.
+//! Request for a payment, and the page that the payer sees.
 
 use crate::*;
 
@@ -41,7 +41,8 @@ fn a_card_is_paid_on_flutterwaves_page_under_our_reference() {
     assert_eq!(end.state["is_shown"], true);
 }
 
-/// Method, type of charge, what it says beyond the others, `data` and `meta.authorization` of the answer, what the payer does.
+/// Method, type of charge, its additional fields, `data` and `meta.authorization` of the response,
+/// the payer's action.
 type Row = (&'static str, &'static str, Value, Value, Value, PayerAction);
 
 fn page() -> (Value, PayerAction) {

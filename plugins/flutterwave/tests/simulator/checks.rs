@@ -1,4 +1,4 @@
-//! What Flutterwave refuses at once.
+//! Requests that Flutterwave refuses at once.
 
 use serde_json::Value;
 

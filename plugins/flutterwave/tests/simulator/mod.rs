@@ -1,18 +1,20 @@
-//! Flutterwave, version 3 of its API, on a local port: as its documents describe it, with books, and with its traps.
+//! Flutterwave, version 3 of its API, on a local port: as its documents describe it, with books,
+//! and with its traps.
 //!
-//! It knows nothing of the gateway's code; what both must agree on stands in Flutterwave's documents, and Flutterwave's own client
-//! is run against it. Validation is as strict as theirs.
+//! It knows nothing of the gateway's code; what both must agree on stands in Flutterwave's
+//! documents, and Flutterwave's own client is run against it. Validation is as strict as theirs.
 //!
 //! | trap | how |
 //! |---|---|
-//! | 404 right after it was made | always, until the payer begins; [`Simulator::hide_for`] for charges that are there |
+//! | 404 after creation | always, until the payer begins; [`Simulator::hide_for`] for others |
 //! | a card fails, and the next one pays | [`Simulator::card`] with two of the published numbers |
 //! | a bank transfer of another amount | [`Simulator::transfer_in`] |
-//! | a second request makes a second charge | always: only transfers are refused by their reference |
+//! | a second request makes a second charge | always: only transfers are deduplicated |
 //! | final state comes late | [`Simulator::settle_after`] questions |
-//! | answer lost after acceptance, 500 that in truth succeeded, half an answer | [`Simulator::mishaps`] |
-//! | callback before the answer, doubled, out of order, forged | [`Simulator::letters`]: the test posts them as it likes |
-//! | failures come as `charge.completed` too; `meta` is an array in one answer, an object in another | always |
+//! | response lost after acceptance, 500 after a success, half a response | [`Simulator::mishaps`] |
+//! | callback before the response, doubled, out of order, forged | [`Simulator::letters`] |
+//! | failures arrive as `charge.completed` too | always |
+//! | `meta` is an array in one response, an object in another | always |
 
 #![allow(
     dead_code,
@@ -77,12 +79,12 @@ impl Simulator {
         self.state().now = now;
     }
 
-    /// What is made from now on becomes final when it is asked about for the time after this many.
+    /// Makes later transactions final only after this many queries.
     pub fn settle_after(&self, questions: u32) {
         self.state().settle_after = questions;
     }
 
-    /// Charges that are made from now on are not found for so many questions.
+    /// Hides later charges from this many queries.
     pub fn hide_for(&self, questions: u32) {
         self.state().hide_for = questions;
     }
@@ -102,7 +104,8 @@ impl Simulator {
         self.state().card(tx_ref, number)
     }
 
-    /// The payer goes on as they were shown: enters the code on the page, dials, scans. `false`: there is nothing to go on with.
+    /// Completes the payer's shown step: enters the code on the page, dials, scans. `false`: there
+    /// is no such step.
     pub fn go_on(&self, tx_ref: &str) -> bool {
         self.state().go_on(tx_ref)
     }
@@ -112,7 +115,8 @@ impl Simulator {
         self.state().take_late(tx_ref)
     }
 
-    /// Money arrives on the account that was made for this payment. `false`: the account takes none any more.
+    /// Money arrives on the account that was made for this payment. `false`: the account takes none
+    /// any more.
     pub fn transfer_in(&self, tx_ref: &str, amount: &str) -> bool {
         self.state().transfer_in(tx_ref, amount)
     }

@@ -1,4 +1,4 @@
-//! The provider's side: what payers do, and what becomes of it.
+//! The provider's side: actions of payers, and their results.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum Kind {
     Refund,
 }
 
-/// What a payer can begin with, and has not.
+/// Charge that a payer can begin and has not begun.
 #[derive(Clone, Debug)]
 pub struct Offer {
     pub paper: Paper,
@@ -147,7 +147,7 @@ impl State {
         true
     }
 
-    /// It is there, and pending.
+    /// Creates a pending charge.
     pub fn charge(&mut self, mut paper: Paper) -> u64 {
         paper.id = self.next_id();
         paper.status = "pending";
@@ -199,7 +199,7 @@ impl State {
         );
     }
 
-    /// A charge that had failed was taken all the same: the network's word came late.
+    /// Takes a charge that had failed: the network's result came late.
     pub fn take_late(&mut self, tx_ref: &str) -> bool {
         let mut all = self.charges.iter_mut();
         let failed = all.find(|charge| charge.reference == tx_ref && charge.status == "failed");

@@ -1,4 +1,4 @@
-//! The addresses, and what is answered there.
+//! Routes of the simulator, and their responses.
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,7 @@ async fn make_refund(
     })
 }
 
-/// By the time that it is asked about, it is done.
+/// Shows a refund, which is complete by the time of its query.
 async fn show_refund(shares: Shares<Shared>, Path(id): Path<u64>, headers: HeaderMap) -> Response {
     shown(&headers, || {
         let mut state = lock(&shares);
@@ -188,7 +188,8 @@ async fn banks(Path(country): Path<String>, headers: HeaderMap) -> Response {
 }
 
 impl State {
-    /// What is left to the payer becomes an offer, what the network starts by itself is there at once.
+    /// A charge with a step of the payer becomes an offer, a charge that the network prompts for
+    /// exists at once.
     fn take_charge(&mut self, kind: &str, request: &Value, amount: &str) -> Value {
         let mut paper = paper(request, amount, &kind.replace('_', ""));
         self.taken.push((Kind::Charge, paper.reference.clone()));

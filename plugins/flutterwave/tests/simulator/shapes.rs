@@ -1,4 +1,5 @@
-//! Answers as Flutterwave writes them. Amounts are numbers there, and no double here: they are marked, and written digit by digit.
+//! Answers as Flutterwave writes them. Amounts are numbers there, and no double here: they are
+//! marked, and written digit by digit.
 
 use serde_json::{Value, json};
 use switchyard_testkit::Moment;

@@ -62,7 +62,7 @@ struct Kept {
     keys: Vec<Listed>,
 }
 
-/// Where keys come from.
+/// Source of keys.
 pub struct PublicKeys<'a, 'c>(&'a Api<'c>);
 
 impl<'a, 'c> PublicKeys<'a, 'c> {
@@ -70,7 +70,8 @@ impl<'a, 'c> PublicKeys<'a, 'c> {
         Self(api)
     }
 
-    /// The key of this id. One that is not known may be new: the list is fetched again, though not for every forger.
+    /// The key of this id. An unknown id may be new: the list is fetched again, though not for
+    /// every forger.
     pub async fn find(&self, id: &str) -> Result<PublicKey, Untrusted> {
         let now = self.0.cx.now().unix_seconds();
         let kept = self.0.cx.cached(CACHE_KEY).await;
@@ -109,7 +110,7 @@ const NO_SUCH_KEY: Untrusted = Untrusted("pawaPay has no key of that name");
 const CACHE_KEY: &str = "public keys";
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 const FETCH: Duration = Duration::from_secs(10);
-/// However many callbacks name keys that do not exist, pawaPay is asked once in this time.
+/// Interval of fetches, however many callbacks name keys that do not exist.
 const FETCHED_AGAIN_S: i64 = 60;
 
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");

@@ -1,8 +1,8 @@
 //! HTTP message signatures (RFC 9421) with content digests (RFC 9530), as pawaPay uses them.
 //!
-//! What it promises: a message passes only when the signature covers the method, our own host and path, and the digest of the very
-//! body that came, and is fresh. Signatures of ECDSA come from pawaPay in ASN.1 DER, where the RFC has two bare numbers: both are
-//! taken.
+//! Promises: a message passes only when the signature covers the method, our own host and path, and
+//! the digest of the received body, and is fresh. Signatures of ECDSA come from pawaPay in ASN.1
+//! DER, where the RFC has two bare numbers: both are taken.
 
 mod keys;
 mod parse;
@@ -18,7 +18,7 @@ use switchyard_gateway::Callback;
 pub use self::keys::{KeyType, PublicKey, PublicKeys};
 use self::parse::Input;
 
-/// Why a message is not believed. It is asked about instead.
+/// Reason why a message is not trusted. The outcome is queried instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untrusted(pub &'static str);
 
@@ -30,7 +30,7 @@ pub struct Signed {
     created: i64,
     expires: i64,
     signature: Vec<u8>,
-    /// What was signed.
+    /// Text that was signed.
     base: String,
     digests: String,
 }
@@ -77,12 +77,12 @@ impl Signed {
         })
     }
 
-    /// What was signed, for a reader who compares.
+    /// Signed text, for comparison by a reader.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// What needs no key: the body is the one that was signed, and the signature is of now.
+    /// Checks that need no key: the body is the signed one, and the signature is recent.
     pub fn check(&self, body: &[u8], now: i64) -> Result<(), Untrusted> {
         if now + SKEW_S < self.created || now - SKEW_S > self.expires {
             return Err(Untrusted("it is too old, or from the future"));
@@ -112,7 +112,7 @@ impl Signed {
             .map_err(|_| Untrusted("the signature is not pawaPay's"))
     }
 
-    /// The key decides; what the message says must fit it.
+    /// The key decides; the algorithm of the message must fit it.
     fn algorithm(&self, key: KeyType) -> Result<&'static dyn VerificationAlgorithm, Untrusted> {
         let length = self.signature.len();
         Ok(match (key, self.algorithm.as_str()) {
@@ -182,5 +182,5 @@ fn joined(news: &Callback, name: &str) -> Option<String> {
 
 /// Without these a signature for one message would do for another.
 const COVERED: [&str; 4] = ["@method", "@authority", "@path", "content-digest"];
-/// How far pawaPay's clock and ours may be apart.
+/// Permitted difference between pawaPay's clock and ours.
 const SKEW_S: i64 = 60;

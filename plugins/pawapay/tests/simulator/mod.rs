@@ -1,12 +1,14 @@
-//! pawaPay, version 2 of its API, on a local port: as its documents describe it, with books, and with its traps.
+//! pawaPay, version 2 of its API, on a local port: as its documents describe it, with books, and
+//! with its traps.
 //!
-//! It knows nothing of the gateway's code; what both must agree on stands in pawaPay's documents. Validation is as strict as theirs.
+//! It knows nothing of the gateway's code; what both must agree on stands in pawaPay's documents.
+//! Validation is as strict as theirs.
 //!
 //! | trap | how |
 //! |---|---|
-//! | final state comes late | [`Simulator::settle_after`] questions; a test number that ends in 129 never |
-//! | answer lost after acceptance, 500 that in truth succeeded, half an answer | [`Simulator::mishaps`] |
-//! | callback before the answer, doubled, out of order, forged | [`Simulator::letters`]: the test posts them as it likes |
+//! | final state comes late | [`Simulator::settle_after`] queries; never for numbers ending in 129 |
+//! | response lost after acceptance, 500 after a success, half a response | [`Simulator::mishaps`] |
+//! | callback before the response, doubled, out of order, forged | [`Simulator::letters`] |
 //! | `NOT_FOUND` right after it was made | [`Simulator::hide_for`] questions |
 //! | 200 with `REJECTED`, `DUPLICATE_IGNORED` | by number, amount, wallet, id: always |
 //! | metadata: an array in, an object out | always |
@@ -101,12 +103,12 @@ impl Simulator {
         self.state().now = now;
     }
 
-    /// What is accepted from now on becomes final when it is asked about for the time after this many.
+    /// Makes later transfers final only after this many queries.
     pub fn settle_after(&self, questions: u32) {
         self.state().settle_after = questions;
     }
 
-    /// What is made from now on is not found for so many questions.
+    /// Hides later transfers from this many queries.
     pub fn hide_for(&self, questions: u32) {
         self.state().hide_for = questions;
     }

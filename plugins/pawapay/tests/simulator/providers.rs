@@ -12,7 +12,7 @@ pub struct Provider {
     pub authorisation: &'static str,
 }
 
-/// One published test number and what becomes of it.
+/// One published test number and its result.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub provider: &'static str,
@@ -55,7 +55,7 @@ fn fate(outcome: &'static str) -> &'static str {
     }
 }
 
-/// What becomes of a number: as published, or success.
+/// Result of a number: as published, or success.
 pub fn fate_of(provider: &str, is_deposit: bool, msisdn: &str) -> &'static str {
     let published = cases().find(|case| {
         case.provider == provider && case.is_deposit == is_deposit && case.msisdn == msisdn

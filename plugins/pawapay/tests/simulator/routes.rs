@@ -97,7 +97,8 @@ async fn public_keys(Shares(shared): Shares<Shared>, headers: HeaderMap) -> Resp
     }
     let mut state = lock(&shared);
     state.key_requests += 1;
-    // A key that was replaced stays listed, and stands first: who takes the first one takes the wrong one.
+    // A key that was replaced stays listed, and stands first: who takes the first one takes the
+    // wrong one.
     let mut keys = vec![json!({ "id": "HTTP_EC_P256_KEY:0", "key": REPLACED_KEY })];
     keys.extend(state.signers.iter().map(super::Signer::public));
     Json(Value::Array(keys)).into_response()
@@ -164,7 +165,7 @@ fn channel(code: &str) -> Value {
     })
 }
 
-/// What is wrong with the request itself: 400.
+/// Errors of the request itself: 400.
 fn shape(kind: Kind, request: &Value) -> Result<(), (&'static str, String)> {
     let text = |name: &str| request[name].as_str().unwrap_or_default();
     let bad = |what: String| Err(("INVALID_PARAMETER", what));
@@ -240,7 +241,7 @@ fn is_wallet(wallet: &Value) -> bool {
 }
 
 impl State {
-    /// What speaks against it: 200 with REJECTED. The operator when nothing does.
+    /// Reasons for a refusal: 200 with REJECTED. The operator when there are none.
     fn business(&self, kind: Kind, request: &Value) -> Result<Provider, &'static str> {
         let text = |name: &str| request[name].as_str().unwrap_or_default();
         if kind == Kind::Refund {

@@ -14,9 +14,9 @@ use switchyard_testkit::Letter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// What pawaPay does.
+    /// The form that pawaPay sends.
     EcdsaP256,
-    /// What the RFC says: two bare numbers.
+    /// The form of the RFC: two bare numbers.
     EcdsaP256Bare,
     EcdsaP384,
     RsaPkcs1,

@@ -1,15 +1,17 @@
 //! Stripe's Checkout on a local port: as its documents describe it, with books, and with its traps.
 //!
-//! It knows nothing of the gateway's code; what both must agree on stands in Stripe's documents. Validation is as strict as theirs, and
-//! Stripe's own client library is run against it (`tests/independent.rs`).
+//! It knows nothing of the gateway's code; what both must agree on stands in Stripe's documents.
+//! Validation is as strict as theirs, and Stripe's own client library is run against it
+//! (`tests/independent.rs`).
 //!
 //! | trap | how |
 //! |---|---|
 //! | final state comes late | [`Simulator::pay_later`], [`Simulator::settle_later`] |
-//! | answer lost after acceptance, 500 that in truth succeeded, half an answer | [`Simulator::mishaps`] |
-//! | the same key again: the same answer, errors too; another body: 400; while the first is on its way: 409 | always; [`Simulator::hold`] |
+//! | response lost after acceptance, 500 after a success, half a response | [`Simulator::mishaps`] |
+//! | a repeated key: the same response, errors too; with another body: 400 | always |
+//! | a repeated key while the first request is in flight: 409 | [`Simulator::hold`] |
 //! | a 500 that is kept under its key, after the session was made | [`Simulator::stumble`] |
-//! | callback before the answer, doubled, out of order, forged | [`Simulator::letters`]: the test posts them as it likes |
+//! | callback before the response, doubled, out of order, forged | [`Simulator::letters`] |
 //! | refused card, then another one that pays | [`Simulator::pay`] twice |
 //! | test cards | [`payments::CARDS`] |
 
@@ -134,12 +136,13 @@ impl Simulator {
         self.state().held.insert(key.to_owned());
     }
 
-    /// The next request that makes something makes it, fails behind it, and says so as often as it is sent again.
+    /// The next request that makes something makes it, fails behind it, and says so as often as it
+    /// is sent again.
     pub fn stumble(&self) {
         self.state().stumbles = true;
     }
 
-    /// What refunds come to from now on.
+    /// Sets the status of later refunds.
     pub fn refunds_are(&self, status: &'static str) {
         self.state().refund_status = status;
     }

@@ -294,7 +294,7 @@ fn page(url: &str, all: Vec<Value>, asked: &[(String, String)]) -> Answer {
     )
 }
 
-/// What is wrong with the request for a session.
+/// Errors of the request for a session.
 fn refuse(state: &State, form: &Form) -> Option<Answer> {
     let text = |name: &str| form.get(name).map_or("", String::as_str);
     if let Some(name) = form.keys().find(|name| !is_known(name)) {

@@ -1,4 +1,5 @@
-//! A closed loop: each client begins anew as soon as it is done. What comes of it is the most that the machine does.
+//! A closed loop: each client sends the next request as soon as it has a response. The result is
+//! the maximum rate of the machine.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Load: the same work again and again, in a closed loop (each as soon as the last was done) or an open one (each at its time).
+//! Load: the same work again and again, in a closed loop (each as soon as the last was done) or an
+//! open one (each at its time).
 
 mod closed;
 mod open;
@@ -17,8 +18,9 @@ pub use wire::{Line, Request, read_message};
 /// How many clients work at the same time.
 pub const CLIENTS: u64 = 64;
 
-/// The threads of the clients, who share none with what they ask, as in life. On shared threads a client and its server took turns without
-/// any wake-up or did not, by the chance of a start: the limits had two speeds, one half as fast again as the other.
+/// The threads of the clients, who share none with what they ask, as in life. On shared threads a
+/// client and its server took turns without any wake-up or did not, by the chance of a start: the
+/// limits had two speeds, one half as fast again as the other.
 fn threads() -> Result<&'static Handle> {
     static THREADS: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
         let mut threads = Builder::new_multi_thread();
@@ -30,9 +32,9 @@ fn threads() -> Result<&'static Handle> {
         .map_err(|error| anyhow!("{error}"))
 }
 
-/// What a client does again and again.
+/// Work that a client repeats.
 pub trait Work: Clone + Send + Sync + 'static {
-    /// What it keeps between two times: a connection, say.
+    /// State between two repetitions, such as a connection.
     type Line: Send;
 
     fn begin(&self) -> impl Future<Output = Result<Self::Line>> + Send;
@@ -41,15 +43,15 @@ pub trait Work: Clone + Send + Sync + 'static {
     fn once(&self, line: &mut Self::Line, number: u64) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
     pub seconds: f64,
-    /// Seconds for which processors worked for this process meanwhile: client, server and all.
+    /// Seconds of processor time of this process during the run: client, server and all.
     pub worked: f64,
     /// In microseconds, sorted.
     pub latencies: Vec<u32>,
-    /// How often it did not work, and what was wrong the first time. A closed loop ends with the first.
+    /// Number of failures, and the first error. A closed loop ends with the first.
     pub failed: u64,
     pub first_failure: Option<String>,
 }
@@ -59,8 +61,8 @@ impl Load {
         self.latencies.len() as f64 / self.seconds
     }
 
-    /// Processor time that one request took, its client's share included, in microseconds. Others who use the machine change it less than
-    /// they change the rate.
+    /// Processor time that one request took, its client's share included, in microseconds. Others
+    /// who use the machine change it less than they change the rate.
     pub fn worked_micros(&self) -> f64 {
         self.worked / self.latencies.len() as f64 * 1_000_000.0
     }
@@ -124,7 +126,8 @@ mod tests {
     #[tokio::test]
     async fn an_open_loop_counts_from_when_the_work_was_due_and_goes_on_after_a_failure()
     -> Result<()> {
-        // 20 are due within 200 ms and take 600 ms in all: the last one is done 400 ms and more after it was due.
+        // 20 are due within 200 ms and take 600 ms in all: the last one is done 400 ms and more
+        // after it was due.
         let load = open(&Slow::default(), 100, Duration::from_millis(200)).await?;
         assert_eq!((load.latencies.len(), load.failed), (19, 1));
         assert!(load.percentile_ms(1.0) >= 400.0, "{load:?}");

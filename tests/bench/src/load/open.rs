@@ -1,7 +1,8 @@
 //! An open loop: work is due at a fixed rate, whether what was due before is done or not.
 //!
-//! Its latency is counted from when it was due, not from when a client had time for it. Otherwise a server that stalls for a second would
-//! be asked less meanwhile, and look good for it ("coordinated omission").
+//! Latency is counted from the due time of a request, not from the time at which a client was free.
+//! Otherwise a server that stalls for a second would get fewer requests during the stall, and look
+//! good for it ("coordinated omission").
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,8 @@ pub async fn open(work: &impl Work, rate: u64, time: Duration) -> Result<Load> {
     Ok(all)
 }
 
-/// On a thread of its own: the runtime's timers are a millisecond wide, which is more than most answers take.
+/// On a thread of its own: the runtime's timers are a millisecond wide, which is more than most
+/// answers take.
 fn pace(start: Instant, rate: u64, time: Duration, due: &mpsc::UnboundedSender<(u64, Instant)>) {
     let count = rate as f64 * time.as_secs_f64();
     for number in 0..count.round() as u64 {

@@ -1,5 +1,5 @@
-//! HTTP/1.1 with prepared bytes. It reads no more of an answer than it must, so that the client takes as little as possible of the cores
-//! that it shares with the server.
+//! HTTP/1.1 with prepared bytes. It reads no more of an answer than it must, so that the client
+//! takes as little as possible of the cores that it shares with the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Line {
         Ok(())
     }
 
-    /// What the last answer said, head and body.
+    /// The last response, head and body.
     pub fn answer(&self) -> &[u8] {
         &self.answer
     }

@@ -1,4 +1,5 @@
-//! A durable commit of the default store, beside the least that any store has to do: append the same bytes to a file, and `fdatasync`.
+//! A durable commit of the default store, beside the least that any store has to do: append the
+//! same bytes to a file, and `fdatasync`.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -6,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use switchyard_engine::store::{Batch, Store, Table};
+use switchyard_store::{Batch, Store, Table};
 use tokio::time::Instant;
 
 use super::Scale;

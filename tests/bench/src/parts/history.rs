@@ -38,7 +38,7 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     )
 }
 
-/// They cannot be made in turns, so there are more of them, and shorter.
+/// The rounds cannot be made in turns, so there are more of them, and shorter ones.
 async fn rounds(work: &Request, scale: Scale) -> Result<Vec<Load>> {
     let mut loads = Vec::new();
     for _ in 0..scale.count(5, 1) {

@@ -1,5 +1,5 @@
-//! `POST /v1/payments/initialize`, durable on the default store, beside a bare axum handler that parses the same body and answers the
-//! same JSON. Both run in this process, in turns.
+//! `POST /v1/payments/initialize`, durable on the default store, beside a bare axum handler that
+//! parses the same body and answers the same JSON. Both run in this process, in turns.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -34,7 +34,8 @@ pub async fn waiting(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     ))
 }
 
-/// The payments are made by another process, as after a restart: what their making leaves in memory is no actor's.
+/// The payments are made by another process, as after a restart: what their making leaves in memory
+/// is no actor's.
 pub async fn actors(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let actors = scale.count(100_000, 100);
     let dir = subject::folder()?;

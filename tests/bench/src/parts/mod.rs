@@ -1,4 +1,4 @@
-//! What can be measured, one file a part.
+//! Parts of the benchmark, one file each.
 
 mod commit;
 mod gateway;
@@ -18,7 +18,8 @@ use clap::ValueEnum;
 
 use crate::figure::Sheet;
 
-/// A part of the measurements. Each runs in a process of its own, so that none inherits another's memory.
+/// A part of the measurements. Each runs in a process of its own, so that none inherits another's
+/// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// A durable commit of the store, beside append and fdatasync
@@ -33,7 +34,8 @@ pub enum Part {
     Retrieve,
     /// GET /v1/payments, beside bare axum
     List,
-    /// Deliveries to 1, 100 and 10,000 receivers, beside bare reqwest; delays with dead and slow ones among them
+    /// Deliveries to 1, 100 and 10,000 receivers, beside bare reqwest; delays with dead and slow
+    /// ones among them
     Webhooks,
     /// A call of a gateway, payments through it and its upgrades under load
     Gateway,
@@ -53,7 +55,7 @@ impl Part {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What it measures, as a sentence without its full stop.
+    /// Description of the part, as a sentence without its full stop.
     pub fn does(self) -> String {
         let value = self.to_possible_value();
         let help = value.and_then(|value| value.get_help().map(ToString::to_string));
@@ -81,7 +83,7 @@ impl Part {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    /// So little that it takes seconds and its figures mean nothing: to see that every part still runs.
+    /// Few repetitions, to check that every part works; the figures mean nothing.
     pub tiny: bool,
 }
 

@@ -1,6 +1,7 @@
-//! From `initialize` until the payment has succeeded, all over HTTP and every commit durable: the merchant's request, then the two forms
-//! that the payer sends, the second of which comes back when the test gateway has said yes. Beside bare axum that answers the same three,
-//! and once beside bare axum that answers a single one.
+//! From `initialize` until the payment has succeeded, all over HTTP and every commit durable: the
+//! merchant's request, then the two forms that the payer sends; the second is answered after the
+//! test gateway has accepted. Beside bare axum with the same three requests, and once beside bare
+//! axum with a single one.
 
 use std::net::SocketAddr;
 

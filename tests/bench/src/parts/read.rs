@@ -1,4 +1,5 @@
-//! What merchants ask most: verify, retrieve, list. Each beside a bare axum handler that prints the very JSON that ours answered.
+//! The most frequent requests of merchants: verify, retrieve, list. Each beside a bare axum handler
+//! that returns the same JSON.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::load::{Line, Request};
 use crate::versus::Versus;
 use crate::{bare, subject};
 
-/// How many payments are stored: more than fit the caches of the processor, few enough to be made at once.
+/// How many payments are stored: more than fit the caches of the processor, few enough to be made
+/// at once.
 const STORED: u64 = 20_000;
 
 /// Any of the payments, as it is stored.
@@ -28,7 +30,7 @@ pub async fn verify(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     read("verify", paths, scale, sheet).await
 }
 
-/// The first page of the list, with as many on it as nobody asked otherwise.
+/// The first page of the list, in its default size.
 pub async fn list(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let path = |_: &[String]| vec!["/v1/payments".to_owned()];
     read("list, one page", path, scale, sheet).await

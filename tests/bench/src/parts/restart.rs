@@ -1,5 +1,5 @@
-//! Time from the start of the real program, after a kill -9 in the middle of work with open payments in its store, until it has made its
-//! first payment.
+//! Time from the start of the real program, after a kill -9 in the middle of work with open
+//! payments in its store, until it has made its first payment.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -135,7 +135,7 @@ impl Program {
         Ok(key.context("dev.json has a key")?.to_owned())
     }
 
-    /// Kills it while payments are made. What the load says of that does not count.
+    /// Kills the server while payments are made. Errors of the load caused by that do not count.
     async fn killed_at_work(&self, running: &mut Child, key: &str) -> Result<()> {
         let work = initialize::work(self.address, key);
         let load = tokio::spawn(async move { closed(&work, CLIENTS, GIVES_UP).await });

@@ -1,5 +1,5 @@
-//! Histories of one attempt's calls of its gateway: what the journal proves after every crash, and
-//! what "not found" proves. The rules are the host's own ([`crate::journal`]).
+//! Histories of one attempt's calls of its gateway: the journal's proof after every crash, and the
+//! meaning of "not found". The rules are the host's own ([`switchyard_core::journal`]).
 
 mod steps;
 mod world;
@@ -9,8 +9,8 @@ use std::time::Duration;
 pub use self::steps::Step;
 pub use self::world::{CallScope, Calls};
 use self::world::{Known, decode, encode};
-use crate::journal::{self, Asked, Failure, NotFound, Recovered, Row, Stage};
 use crate::search::{Bounds, Found, Model, Next};
+use switchyard_core::journal::{self, Asked, Failure, NotFound, Recovered, Row, Stage};
 
 /// A promise about the calls of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

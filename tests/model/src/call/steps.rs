@@ -1,4 +1,4 @@
-//! Steps of the world, and what they come to by the rules.
+//! Steps of the world, and their results by the rules.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use super::world::{
 };
 use super::{CallPromise, Rules};
 use crate::base::NOW;
-use crate::clock::Timestamp;
-use crate::journal::{Asked, Failure, NotFound, Row, Stage, Tally};
 use crate::search::Next;
+use switchyard_core::journal::{Asked, Failure, NotFound, Row, Stage, Tally};
+use switchyard_core::time::Timestamp;
 
 /// Result of writing a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum Step {
     Answer(u8, Write),
     Arrive(u8, bool),
     Lose(u8),
-    /// The gateway says what came of the submission, as far as it was told.
+    /// The gateway reports the submission's result, as far as it has received it.
     Outcome,
     End(End),
     /// The engine dies and starts again, with its clock set by so many ticks.
@@ -284,8 +284,8 @@ fn arrive(world: &mut Calls, at: u8, executed: bool) {
     };
 }
 
-/// Outcome that an honest gateway returns: it knows the end only from an answer about a request that arrived,
-/// and while no other one may arrive in its place.
+/// Outcome that an honest gateway returns: it knows the end only from an answer about a request
+/// that arrived, and while no other one may arrive in its place.
 fn outcome(world: &Calls) -> Option<Known> {
     let call = world.call?;
     if call.tally.is_out() {

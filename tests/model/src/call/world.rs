@@ -1,6 +1,6 @@
 //! The world of one attempt's calls: its requests, the journal, the calls in flight.
 
-use crate::journal::{Stage, Tally};
+use switchyard_core::journal::{Stage, Tally};
 
 /// Ticks of a minute. A call lasts one at most.
 pub const CALL: u8 = 1;

@@ -1,5 +1,5 @@
-//! Fingerprints that were found, numbered in that order: 16 bytes each, and 8 to 16 for their places
-//! in a table that is at most half full.
+//! Fingerprints that were found, numbered in that order: 16 bytes each, and 8 to 16 for their
+//! places in a table that is at most half full.
 
 /// A set of fingerprints, which are their own hashes.
 #[derive(Default)]

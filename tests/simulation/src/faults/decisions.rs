@@ -1,11 +1,11 @@
 //! Faulty decisions, in place of those of the transaction core.
 
-use switchyard_engine::money::{Amount, Rate};
-use switchyard_engine::simulation::Decide;
-use switchyard_engine::transaction::{
+use switchyard_core::money::{Amount, Rate};
+use switchyard_core::transaction::{
     Attempt, AttemptState, Captured, CaseReason, Command, Context, Decline, DeclineReason, Event,
     Failure, Outcome, Price, Refusal, State, Transaction, decide,
 };
+use switchyard_system::simulation::Decide;
 
 use super::{Fault, planted};
 

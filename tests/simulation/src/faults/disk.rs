@@ -1,7 +1,7 @@
 //! Faults of the disk: rows that it loses, changes, or makes in another order.
 
-use switchyard_engine::simulation::{ChangedRow, Disk};
-use switchyard_engine::store::Table;
+use switchyard_store::Table;
+use switchyard_store::{ChangedRow, Disk};
 
 use super::{Fault, is_planted, planted};
 use crate::image::CALLBACK_SECRET;
@@ -168,7 +168,7 @@ fn replace(value: &[u8], from: &str, to: &str) -> Vec<u8> {
 }
 
 // Forms of rows: `engine/src/webhook/row.rs`, `engine/src/mail/queued_mail.rs`,
-// `engine/src/gateway/journal.rs`, `engine/src/gateway/life/rows.rs`.
+// `engine/gateway/src/journal.rs`, `engine/gateway/src/life/rows.rs`.
 const WEBHOOK: u8 = b'w';
 const WEBHOOK_DUE: std::ops::Range<usize> = 17..25;
 /// Sequence numbers at the end of a webhook's key.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use switchyard_engine::simulation::Request;
+use switchyard_system::simulation::Request;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{Fault, is_planted};

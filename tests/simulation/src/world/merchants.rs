@@ -1,7 +1,7 @@
 //! The merchants' endpoints, which fail, hang and lose their acknowledgments, and the mail server.
 
-use switchyard_engine::simulation::{Cut, Request, Response};
 use switchyard_engine::webhook::service_signature;
+use switchyard_system::simulation::{Cut, Request, Response};
 use tokio::time::{Duration, sleep};
 
 use super::{SECOND, Shared, World};

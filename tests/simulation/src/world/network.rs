@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use switchyard_engine::simulation::{Cut, Line, Request, Response, To};
+use switchyard_system::simulation::{Cut, Line, Request, Response, To};
 use tokio::sync::oneshot;
 use tokio::time::{Duration, sleep};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchyard_engine::simulation::{Disk, DiskModel, FlushEnd, Replaces};
+use switchyard_store::{Disk, DiskModel, FlushEnd, Replaces};
 
 use super::{SECOND, Shared, World};
 use crate::faults::{Fault, disk, is_planted};

@@ -1,6 +1,6 @@
 //! Access tokens of the providers. Each is for one of a provider's environments, and expires.
 
-use switchyard_engine::simulation::{Cut, Response};
+use switchyard_system::simulation::{Cut, Response};
 use tokio::time::{Duration, sleep};
 
 use super::network::Letter;

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 use tokio::time::Instant;
 
 use super::Site;

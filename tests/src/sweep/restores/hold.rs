@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::ensure;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 use super::Site;
 use super::lists::Statuses;

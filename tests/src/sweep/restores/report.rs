@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use serde_json::Value;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 use super::Site;
 

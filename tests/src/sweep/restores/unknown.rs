@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
-use switchyard_engine::clock::Timestamp;
+use switchyard_core::time::Timestamp;
 
 use super::Site;
 use super::hold::Restored;

@@ -11,7 +11,7 @@ use switchyard_gateway::{
 #[derive(Default)]
 struct Acme;
 
-/// What an operator enters for a connection.
+/// Configuration of a connection, as the operator enters it.
 #[derive(Deserialize)]
 struct Config {
     api_key: String,
@@ -74,7 +74,8 @@ impl Gateway for Acme {
             "phone": ask.fields.get("msisdn"),
         });
         let request = cx.post(config.url(cx, "/charges")).bearer(&config.api_key);
-        // A `?` after a request that can move money means "unknown": the engine asks by `query` what became of it.
+        // A `?` after a request that can move money means "unknown": the engine asks for the
+        // outcome by `query`.
         let answer = request.json(&charge).send().await?;
         outcome(read(&answer)?, &ask.reference)
     }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::gateway::{Call, Gateways, Journal, Operation, Version};
-use switchyard_engine::ids::{AttemptId, Ids, PaymentId, TransactionId};
-use switchyard_engine::store::Store;
-use switchyard_engine::transaction::Outcome;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AttemptId, PaymentId, TransactionId};
+use switchyard_core::transaction::Outcome;
+use switchyard_gateway_host::{Call, Gateways, Journal, Operation, Version};
+use switchyard_store::Store;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use tokio::time::Instant;
 
 use super::Scale;

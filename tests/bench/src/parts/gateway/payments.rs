@@ -1,15 +1,16 @@
-//! Whole payments through a gateway: from `initialize` until it has succeeded, at the engine, without HTTP; every commit durable.
+//! Whole payments through a gateway: from `initialize` until it has succeeded, at the engine,
+//! without HTTP; every commit durable.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use switchyard_core::transaction::{ClientContext, State};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{Choice, Engine, EngineSettings};
-use switchyard_engine::records::NewCustomer;
 use switchyard_engine::testing::Bench;
-use switchyard_engine::transaction::{ClientContext, State};
+use switchyard_records::NewCustomer;
 
 use super::Scale;
 use crate::figure::{Figure, Sheet, Unit, median};

@@ -1,4 +1,5 @@
-//! A gateway is upgraded a hundred times while payments go through it at a fixed rate; in turns with the same rate and no upgrade.
+//! A gateway is upgraded a hundred times while payments go through it at a fixed rate; in turns
+//! with the same rate and no upgrade.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use switchyard_engine::gateway::Gateways;
+use switchyard_gateway_host::Gateways;
 use tokio::time::Instant;
 
 use super::{Scale, payments};
@@ -78,7 +79,8 @@ async fn upgrade(gateways: &Gateways, files: Vec<PathBuf>, time: Duration) -> Re
     Ok(done)
 }
 
-/// The test gateway in versions that nobody has seen yet: files of their own hash, because the manifest in them says another version.
+/// The test gateway in new versions: files of their own hash, because the manifest in each names
+/// another version.
 fn versions(folder: &Path, round: u64, count: u64) -> Result<Vec<PathBuf>> {
     const OLD: &[u8] = br#""version": "1.0.0""#;
     let mut bytes = std::fs::read(subject::built("libgateway_demo.so")?)?;
@@ -102,7 +104,8 @@ fn versions(folder: &Path, round: u64, count: u64) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// On the disk, as what an operator brings is: else the system writes hundreds of megabytes of ours out while payments are measured.
+/// On the disk, as what an operator brings is: else the system writes hundreds of megabytes of ours
+/// out while payments are measured.
 fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = File::create(file)?;
     file.write_all(bytes)?;

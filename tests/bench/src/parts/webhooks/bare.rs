@@ -1,11 +1,13 @@
-//! The limit: the same bytes to the same receivers with nothing but reqwest. No store, no signature, no order, and nobody dead.
+//! The limit: the same bytes to the same receivers with reqwest alone. No store, no signature, no
+//! order, and no dead receiver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use switchyard_engine::clock::Clock;
-use switchyard_engine::ids::{EventId, Ids};
+use switchyard_core::ids::EventId;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use tokio::task::JoinSet;
 
 /// Requests at a time: as many as the engine has to quick receivers, to one and to all.

@@ -1,5 +1,6 @@
-//! Webhooks: how many go out to 1, 100 and 10,000 receivers, a tenth of them dead, beside bare reqwest; how long healthy receivers wait
-//! while a tenth is dead and a tenth slow; and whether a retry is ever early.
+//! Webhooks: how many go out to 1, 100 and 10,000 receivers, a tenth of them dead, beside bare
+//! reqwest; how long healthy receivers wait while a tenth is dead and a tenth slow; and whether a
+//! retry is ever early.
 
 mod bare;
 mod receivers;
@@ -10,9 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 pub use receivers::serve;
+use switchyard_core::time::Timestamp;
 use switchyard_engine::access::RetryProfile;
-use switchyard_engine::clock::{Clock, Timestamp};
 use switchyard_engine::webhook::WebhookSettings;
+use switchyard_system::clock::Clock;
 use tokio::time::Instant;
 
 use self::receivers::{DEAD, GOOD, REFUSING, SLOW};
@@ -24,8 +26,9 @@ use crate::subject;
 /// Events offered a second.
 const OFFERED: u64 = 1_000;
 const OFFERING: Duration = Duration::from_secs(60);
-/// Pauses between attempts in seconds: the shortest that a merchant may choose, as many as there are by default. So all the retries of
-/// nearly every event at a dead receiver come while others are offered.
+/// Pauses between attempts in seconds: the shortest that a merchant may choose, as many as there
+/// are by default. So all the retries of nearly every event at a dead receiver come while others
+/// are offered.
 const SHORTEST: [u32; 3] = [1; 3];
 /// Between two attempts, where retries are measured.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -41,7 +44,7 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     Ok(())
 }
 
-/// How fast a backlog goes out, a tenth of the receivers dead.
+/// Rate at which a backlog is delivered, with a tenth of the receivers dead.
 async fn backlog(count: usize, scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let manner = |number| if number % 10 == 9 { DEAD } else { GOOD };
     let dir = subject::folder()?;
@@ -103,7 +106,8 @@ async fn delay(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         let put = world.put(TOGETHER).await?;
         world.bench.engine.webhooks().nudge(&put.queued);
         at_dead += put.dead;
-        // When it was to be made, not when it was: a commit before it that takes long makes it late.
+        // When it was to be made, not when it was: a commit before it that takes long makes it
+        // late.
         let due_at = begun_at.plus(at);
         due.extend(put.events.into_iter().map(|event| (event, due_at)));
     }
@@ -114,7 +118,7 @@ async fn delay(scale: Scale, sheet: &mut Sheet) -> Result<()> {
         let Some(arrival) = world.receivers.next(PATIENCE).await else {
             break;
         };
-        // What came before is a retry: its delay counts once.
+        // An earlier arrival is a retry: its delay counts once.
         if let Some(due_at) = due.remove(&arrival.event) {
             delays.push(arrival.at.since(due_at));
         }

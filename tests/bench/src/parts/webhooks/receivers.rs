@@ -1,8 +1,10 @@
-//! The receivers of webhooks, all in one process of their own: 20,000 ends of connections are more than one process may have open.
+//! The receivers of webhooks, all in one process of their own: 20,000 ends of connections are more
+//! than one process may have open.
 //!
-//! Each has an address of its own in 127.0.0.0/8, as merchants' servers have: no connection serves two of them. What a receiver does is
-//! in its path. What has arrived is told on the standard output, one line each: the moment in microseconds, and the event; of
-//! what came to a dead one, its path alone.
+//! Each has an address of its own in 127.0.0.0/8, as merchants' servers have: no connection serves
+//! two of them. The behaviour of a receiver is in its path. Arrivals are printed on the standard
+//! output, one line each: the time in microseconds, and the event; of an arrival at a dead
+//! receiver, its path alone.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -11,8 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::ids::EventId;
+use switchyard_core::ids::EventId;
+use switchyard_core::time::Timestamp;
+use switchyard_system::clock::Clock;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
@@ -98,7 +101,7 @@ impl Receivers {
 
 /// The other process.
 pub async fn serve() -> Result<()> {
-    switchyard_engine::descriptors::raise_limit()?;
+    switchyard_system::descriptors::raise_limit()?;
     let listener = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], 0))).await?;
     let mut out = tokio::io::stdout();
     let port = listener.local_addr()?.port();
@@ -109,7 +112,8 @@ pub async fn serve() -> Result<()> {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => drop(tokio::spawn(answer(stream, told.clone()))),
-                // One process may have so many connections and no more: the next waits until others have ended.
+                // One process may have so many connections and no more: the next waits until others
+                // have ended.
                 Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
             }
         }
@@ -136,7 +140,8 @@ async fn answer(mut stream: TcpStream, told: mpsc::UnboundedSender<String>) -> R
         let said = match path {
             DEAD => {
                 let _ = told.send(format!("{DEAD}\n"));
-                // Until the sender gives it up: with retries there would soon be more of these than one process may have.
+                // Until the sender gives it up: with retries there would soon be more of these than
+                // one process may have.
                 let mut more = [0];
                 let gone = stream.read(&mut more);
                 let _ = tokio::time::timeout(Duration::from_secs(60), gone).await;
@@ -149,7 +154,8 @@ async fn answer(mut stream: TcpStream, told: mpsc::UnboundedSender<String>) -> R
             path => {
                 let line = |line: &str| line.strip_prefix("webhook-id: ").map(str::to_owned);
                 let id = head.lines().find_map(line).context("no webhook-id")?;
-                // Before the answer: a retry is due its interval after the engine has it, which is later still.
+                // Before the answer: a retry is due its interval after the engine has it, which is
+                // later still.
                 let at = clock.now().as_micros();
                 let _ = told.send(format!("{at} {}\n", id.trim()));
                 if path == REFUSING { REFUSED } else { OK }

@@ -6,19 +6,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use switchyard_engine::access::{NewApp, NewWebhook, RetryProfile, Webhook, WebhookOptions};
-use switchyard_engine::clock::{Clock, Timestamp};
-use switchyard_engine::engine::EngineSettings;
-use switchyard_engine::environment::Environment;
-use switchyard_engine::ids::{CustomerId, EventId, Ids, PaymentId, TransactionId};
-use switchyard_engine::limits::WEBHOOKS_PER_APP;
-use switchyard_engine::store::Batch;
-use switchyard_engine::testing::{Bench, amount};
-use switchyard_engine::transaction::{
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{CustomerId, EventId, PaymentId, TransactionId};
+use switchyard_core::limits::WEBHOOKS_PER_APP;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{
     ClientContext, Customer, Details, EventName, NewTransaction, PaymentDetails, Transaction,
     initiate,
 };
+use switchyard_engine::access::{NewApp, NewWebhook, RetryProfile, Webhook, WebhookOptions};
+use switchyard_engine::engine::EngineSettings;
+use switchyard_engine::testing::{Bench, amount};
 use switchyard_engine::webhook::{self, WebhookSettings};
+use switchyard_store::Batch;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 
 use super::receivers::{DEAD, GOOD, Receivers};
 use crate::subject;
@@ -34,11 +36,11 @@ pub struct World {
     next: usize,
 }
 
-/// What was put into the outbox.
+/// Events that were put into the outbox.
 #[derive(Default)]
 pub struct Put {
     pub queued: Vec<webhook::Queued>,
-    /// Those that go to good receivers.
+    /// Events of good receivers.
     pub events: Vec<EventId>,
     pub good: usize,
     /// How many go to dead ones.

@@ -1,0 +1,185 @@
+//! Opens cases. The same evidence opens one case only; other evidence opens another, also after the
+//! first was closed.
+
+use super::success::Success;
+use crate::ids::CaseId;
+use crate::money::Amount;
+use crate::transaction::attempt::Attempt;
+use crate::transaction::command::Context;
+use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
+use crate::transaction::model::{Case, CaseReason, Transaction};
+
+/// Contradiction about an attempt, and the money that was reported with it.
+pub(super) struct Evidence {
+    pub reason: CaseReason,
+    pub detail: String,
+    pub amount: Option<Amount>,
+    pub provider_id: Option<String>,
+}
+
+impl Evidence {
+    pub fn without_money(reason: CaseReason, detail: String) -> Self {
+        Self {
+            reason,
+            detail,
+            amount: None,
+            provider_id: None,
+        }
+    }
+
+    pub fn of(reason: CaseReason, success: &Success, detail: String) -> Self {
+        Self {
+            reason,
+            detail,
+            amount: success.captured,
+            provider_id: success.provider_id.clone(),
+        }
+    }
+
+    pub fn amount_differs(attempt: &Attempt, success: &Success) -> Self {
+        let under = success
+            .provider_id
+            .as_ref()
+            .map_or_else(String::new, |id| format!(" under its id {id}"));
+        let detail = format!(
+            "asked {}, the provider reports {}{under}",
+            attempt.amount.format(),
+            success.sum()
+        );
+        Self::of(CaseReason::AmountDiffers, success, detail)
+    }
+
+    pub fn surplus(
+        tx: &Transaction,
+        attempt: &Attempt,
+        success: &Success,
+        captured: Amount,
+    ) -> Self {
+        let most = attempt.with_payer_fee().unwrap_or(attempt.amount);
+        let surplus = captured.checked_sub(most);
+        let surplus = surplus.map_or_else(String::new, |surplus| surplus.format());
+        let (mut asked, captured) = (attempt.amount.format(), captured.format());
+        if let Some(fee) = attempt.payer_fee {
+            asked = format!("{asked} and a provider's fee of {}", fee.format());
+        }
+        let detail = match tx.kind() {
+            Kind::Payment => {
+                format!("asked {asked}, received {captured}: return the surplus of {surplus}")
+            }
+            Kind::Payout => format!(
+                "asked {asked}, the provider reports {captured} sent: ask for the surplus of \
+                 {surplus} back"
+            ),
+        };
+        Self::of(CaseReason::Surplus, success, detail)
+    }
+
+    /// Whether `case` is about the same money: the same id, or one side does not know it.
+    fn is_same_money(&self, case: &Case) -> bool {
+        match (&self.provider_id, &case.provider_id) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
+        }
+    }
+
+    /// Whether `case`, which is open, takes this amount in. One with an id keeps its amount when a
+    /// report names none: that may be other money. So may be another amount after a reversal.
+    fn may_amend(&self, tx: &Transaction, case: &Case) -> bool {
+        case.closed.is_none()
+            && (self.provider_id.is_some() || case.provider_id.is_none())
+            && !tx.is_superseded(case)
+            && !is_outdated(tx, case)
+    }
+
+    /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
+    /// money that was reported after it; a closed one covers only a reversal with the same id,
+    /// since any other may be new.
+    fn is_covered_by(&self, tx: &Transaction, case: &Case) -> bool {
+        self.reason != CaseReason::SuccessContradicted
+            || (!tx.is_superseded(case)
+                && (case.closed.is_none()
+                    || (self.provider_id.is_some() && self.provider_id == case.provider_id)))
+    }
+}
+
+/// Opens a case about `attempt`, unless the same evidence has one already: a report without an
+/// amount repeats those that have one. A case that is open takes another amount of the same money
+/// in.
+pub(super) fn open(
+    tx: &Transaction,
+    attempt: &Attempt,
+    evidence: Evidence,
+    context: &Context,
+) -> Option<Event> {
+    let alike = || {
+        tx.cases.iter().filter(|case| {
+            case.reference == attempt.reference
+                && case.reason == evidence.reason
+                && evidence.is_same_money(case)
+        })
+    };
+    let repeats = |case: &Case| evidence.amount.is_none() || case.amount == evidence.amount;
+    // Money that came back after its reversal is news, although a closed case names it.
+    let is_latest = |case: &Case| case.closed.is_none() || !was_reversed_after(tx, case);
+    if alike().any(|case| repeats(case) && is_latest(case) && evidence.is_covered_by(tx, case)) {
+        return None;
+    }
+    match alike().find(|case| evidence.may_amend(tx, case)) {
+        Some(case) => evidence.amount.map(|amount| Event::CaseAmended {
+            case: case.id,
+            amount,
+            detail: evidence.detail,
+        }),
+        None => Some(Event::CaseOpened {
+            case: Case {
+                id: context.case,
+                opened_at: context.now,
+                reason: evidence.reason,
+                reference: attempt.reference,
+                detail: evidence.detail,
+                amount: evidence.amount,
+                provider_id: evidence.provider_id,
+                closed: None,
+            },
+        }),
+    }
+}
+
+/// Whether a later case names another amount of the same money: the latest amount counts.
+fn is_outdated(tx: &Transaction, case: &Case) -> bool {
+    let later = tx.cases.iter().skip_while(|other| other.id != case.id);
+    later.skip(1).any(|other| {
+        other.reference == case.reference
+            && other.reason.reports_money()
+            && other.provider_id == case.provider_id
+    })
+}
+
+/// Gives each case of one decision its own id: `first`, and those that follow it.
+pub(super) fn number(events: &mut [Event], first: CaseId) {
+    let mut id = first.ulid();
+    let mut is_first = true;
+    for event in events {
+        let Event::CaseOpened { case } = event else {
+            continue;
+        };
+        if !is_first {
+            id = id.increment().unwrap_or(id);
+        }
+        is_first = false;
+        case.id = CaseId::new(id);
+    }
+}
+
+/// Whether the provider took money of the attempt back after `case` was opened.
+fn was_reversed_after(tx: &Transaction, case: &Case) -> bool {
+    let mut later = tx
+        .cases
+        .iter()
+        .rev()
+        .take_while(|later| later.id != case.id);
+    later.any(|later| {
+        later.reason == CaseReason::SuccessContradicted && later.reference == case.reference
+    })
+}

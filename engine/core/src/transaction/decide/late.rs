@@ -1,0 +1,257 @@
+//! A report about an attempt that has ended, or of a transaction that has. A repetition is silent.
+//! A success settles a transaction that still waits and has no other attempt in progress; any other
+//! contradiction opens a case.
+
+use super::cases::{self, Evidence};
+use super::success::{self, Success};
+use super::{answer, cancel};
+use crate::money::Amount;
+use crate::transaction::attempt::{Attempt, AttemptState};
+use crate::transaction::charges::{self, MoneyReport};
+use crate::transaction::command::Context;
+use crate::transaction::event::Event;
+use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::outcome::{Captured, Decline, Outcome};
+use crate::transaction::state::State;
+
+pub(super) fn decide(
+    tx: &Transaction,
+    attempt: &Attempt,
+    outcome: Outcome,
+    context: &Context,
+) -> Vec<Event> {
+    if is_repetition(attempt, &outcome) {
+        return Vec::new();
+    }
+    let report = MoneyReport::of(attempt, &outcome);
+    match outcome {
+        Outcome::Succeeded {
+            provider_id,
+            amount,
+            fees,
+            provider_status,
+        } => {
+            let success = Success {
+                provider_id,
+                provider_status,
+                captured: success::amount(amount, attempt),
+                fees,
+            };
+            match attempt.state {
+                AttemptState::Succeeded => {
+                    let names_amount = matches!(amount, Captured::Named(_));
+                    contradicting(tx, attempt, &success, names_amount, context)
+                }
+                _ => {
+                    let enough = success.enough_for(attempt);
+                    money(tx, attempt, success, enough, context)
+                }
+            }
+        }
+        Outcome::Declined(decline) => contradicted(tx, attempt, &decline, context),
+        // Money that came for an attempt which the provider still has: it settles nothing.
+        Outcome::Pending {
+            provider_id,
+            provider_status,
+            received,
+            ..
+        } if answer::is_money(received) => {
+            // A smaller sum than the known one is an older report.
+            let id = report.as_ref().and_then(MoneyReport::provider_id);
+            let id = id.map(str::to_owned);
+            let known = report.and_then(|report| charges::amount_after(attempt, &report));
+            let success = Success {
+                provider_id: provider_id.or(id),
+                provider_status,
+                captured: known.or(received),
+                fees: None,
+            };
+            match attempt.state {
+                AttemptState::Succeeded => {
+                    let is_back = tx.is_taken_back(attempt);
+                    contradicting(tx, attempt, &success, is_back, context)
+                }
+                _ => money(tx, attempt, success, None, context),
+            }
+        }
+        // A decline by the provider is final. A person can be mistaken.
+        Outcome::Pending { provider_id, .. }
+            if attempt.state == AttemptState::NotSent || attempt.settled.is_some() =>
+        {
+            found_after_all(tx, attempt, provider_id, context)
+        }
+        Outcome::NotSent { .. } | Outcome::Pending { .. } | Outcome::Unknown { .. } => Vec::new(),
+    }
+}
+
+/// Whether a report about money says nothing new about the charges of `attempt`. Another amount for
+/// the charge that it succeeded with changes none, and contradicts it.
+fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
+    match MoneyReport::of(attempt, outcome) {
+        Some(MoneyReport::Moved { .. }) if attempt.state == AttemptState::Succeeded => false,
+        Some(report) => report.is_repeated(attempt),
+        None => false,
+    }
+}
+
+/// The provider has an attempt that counted as not sent, or that a person called failed. It may
+/// move money yet, so nothing starts.
+fn found_after_all(
+    tx: &Transaction,
+    attempt: &Attempt,
+    provider_id: Option<String>,
+    context: &Context,
+) -> Vec<Event> {
+    if tx.state == State::Succeeded || answer::money_was_reported(tx, attempt) {
+        return Vec::new();
+    }
+    let evidence = Evidence {
+        reason: CaseReason::FoundAfterNotSent,
+        detail: format!(
+            "the provider has an attempt that counted as {}, and may move money for it",
+            match attempt.state {
+                AttemptState::NotSent => "not sent",
+                _ => "failed by an operator's order",
+            }
+        ),
+        amount: None,
+        provider_id,
+    };
+    let opened = cases::open(tx, attempt, evidence, context);
+    let waits = matches!(tx.state, State::AwaitingCustomer | State::AwaitingDispatch);
+    let held = (waits && opened.is_some()).then_some(Event::Held);
+    opened.into_iter().chain(held).collect()
+}
+
+/// A success was taken back.
+fn contradicted(
+    tx: &Transaction,
+    attempt: &Attempt,
+    decline: &Decline,
+    context: &Context,
+) -> Vec<Event> {
+    if attempt.charges.is_empty() {
+        return Vec::new();
+    }
+    let detail = format!(
+        "the provider now says that it declined: {}",
+        decline.reason.as_str()
+    );
+    let evidence = Evidence {
+        provider_id: decline.provider_id.clone(),
+        ..Evidence::without_money(CaseReason::SuccessContradicted, detail)
+    };
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}
+
+/// A second success of an attempt that has succeeded: a repetition, or another charge.
+fn contradicting(
+    tx: &Transaction,
+    attempt: &Attempt,
+    success: &Success,
+    names_amount: bool,
+    context: &Context,
+) -> Vec<Event> {
+    let mut recorded = attempt.charges.iter().filter(|charge| charge.is_recorded);
+    let id = success.provider_id.as_deref();
+    let other_id = recorded.next().is_some_and(|charge| !charge.is_under(id));
+    let other_amount = names_amount && attempt.captured != success.captured;
+    if !other_id && !other_amount {
+        return Vec::new();
+    }
+    let recorded = attempt.captured.unwrap_or(attempt.amount);
+    let id = |id: &Option<String>| id.clone().unwrap_or_else(|| "no id".to_owned());
+    let detail = format!(
+        "recorded {} under {}, the provider now reports {} under {}",
+        recorded.format(),
+        id(&attempt.provider_id),
+        success.sum(),
+        id(&success.provider_id)
+    );
+    let evidence = Evidence::of(CaseReason::ContradictingSuccess, success, detail);
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}
+
+/// Money for an attempt that had ended without any.
+///
+/// `enough`: the amount, if it settles the attempt.
+fn money(
+    tx: &Transaction,
+    attempt: &Attempt,
+    success: Success,
+    enough: Option<Amount>,
+    context: &Context,
+) -> Vec<Event> {
+    match &tx.state {
+        State::Succeeded if tx.is_paid_beside(attempt, success.provider_id.as_deref()) => {
+            case(tx, attempt, CaseReason::PaidTwice, &success, context)
+        }
+        State::Succeeded | State::Failed(_) | State::Cancelled => {
+            case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
+        }
+        State::AwaitingGateway | State::AwaitingProvider | State::InDoubt => {
+            let mut events = match enough {
+                Some(_) => case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context),
+                None => differs(tx, attempt, &success, context),
+            };
+            if let Some(open) = tx.current_attempt().filter(|_| !events.is_empty()) {
+                events.extend(cancel::superseded(open, context));
+            }
+            events
+        }
+        State::AwaitingCustomer | State::AwaitingDispatch | State::OnHold => match enough {
+            // Money that was taken back may be reported once more: a person decides.
+            Some(_) if tx.state == State::OnHold && tx.was_taken_back(attempt) => {
+                case(tx, attempt, CaseReason::MoneyAfterTheEnd, &success, context)
+            }
+            Some(captured) => {
+                let mut events = case(tx, attempt, CaseReason::LateSuccess, &success, context);
+                events.extend(success::settle(tx, attempt, success, captured, context));
+                events
+            }
+            None => {
+                let mut events = differs(tx, attempt, &success, context);
+                events.extend((tx.state != State::OnHold).then_some(Event::Held));
+                events
+            }
+        },
+    }
+}
+
+fn differs(
+    tx: &Transaction,
+    attempt: &Attempt,
+    success: &Success,
+    context: &Context,
+) -> Vec<Event> {
+    let evidence = Evidence::amount_differs(attempt, success);
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}
+
+fn case(
+    tx: &Transaction,
+    attempt: &Attempt,
+    reason: CaseReason,
+    success: &Success,
+    context: &Context,
+) -> Vec<Event> {
+    let ended = match attempt.state {
+        AttemptState::NotSent => "counted as not sent",
+        _ => "counted as declined",
+    };
+    let detail = format!(
+        "the provider reports {} for an attempt that {ended}, of a transaction that is {}",
+        success.sum(),
+        tx.status().as_str()
+    );
+    let evidence = Evidence::of(reason, success, detail);
+    cases::open(tx, attempt, evidence, context)
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,266 @@
+//! Manual resolution: a person has read the provider's records and enters the result of an attempt
+//! in doubt, or of money that holds the transaction.
+//!
+//! Nothing is submitted again because of it: to move the money once more, initialize a new
+//! transaction. A later report that contradicts the person's entry opens a case, as with any other
+//! end.
+
+use super::answer::{self, money_was_reported};
+use super::end::{self, next_or_end};
+use super::restored;
+use super::success::{self, Success, covers};
+use crate::ids::{AttemptId, CaseId};
+use crate::money::Amount;
+use crate::transaction::attempt::Attempt;
+use crate::transaction::attempt::AttemptState;
+use crate::transaction::charges::Charge;
+use crate::transaction::command::{Context, Refusal};
+use crate::transaction::event::Event;
+use crate::transaction::kind::Kind;
+use crate::transaction::model::{Case, CaseReason, Transaction};
+use crate::transaction::operator::{Closed, Resolution, Settled, Verdict};
+use crate::transaction::outcome::{Decline, DeclineReason};
+use crate::transaction::state::State;
+
+pub(super) fn decide(
+    tx: &Transaction,
+    attempt: AttemptId,
+    verdict: Verdict,
+    closed: &Closed,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    let attempt = tx.attempt(attempt);
+    let attempt = attempt.ok_or(Refusal::NothingOpen)?;
+    let mut events = match verdict {
+        Verdict::Succeeded {
+            amount,
+            provider_id,
+        } => succeeded(tx, attempt, amount, provider_id, context)?,
+        Verdict::Failed { .. } => failed(tx, attempt, context),
+        Verdict::NeverSent => {
+            if !attempt.state.is_open() && !money_was_reported(tx, attempt) {
+                return Err(Refusal::AttemptClosed(attempt.id));
+            }
+            if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
+                return Err(Refusal::ProviderHasIt);
+            }
+            answer::never_sent(tx, attempt, context)
+        }
+    };
+    // All money that held the transaction is settled with it, except other charges of the attempt.
+    let charge = events.iter().find_map(|event| match event {
+        Event::AttemptSucceeded {
+            attempt: succeeded,
+            provider_id,
+            ..
+        } if *succeeded == attempt.id => provider_id.clone(),
+        _ => None,
+    });
+    let settled = tx.cases.iter().filter(|case| {
+        let is_about = case.reference == attempt.reference
+            || (tx.state == State::OnHold && case.reason.holds());
+        is_about && case.closed.is_none() && !is_other_charge(tx, attempt, case, charge.as_deref())
+    });
+    events.extend(settled.map(|case| Event::CaseClosed {
+        case: case.id,
+        closed: closed.clone(),
+    }));
+    Ok(events)
+}
+
+/// Whether `case` is about money that came for `attempt` under another id than `charge`.
+fn is_other_charge(tx: &Transaction, attempt: &Attempt, case: &Case, charge: Option<&str>) -> bool {
+    let is_money = case.reason.reports_money() && case.reason != CaseReason::SuccessContradicted;
+    let is_other = match (charge, case.provider_id.as_deref()) {
+        (Some(charge), Some(id)) => charge != id,
+        _ => false,
+    };
+    is_money && is_other && case.reference == attempt.reference && !tx.is_superseded(case)
+}
+
+fn succeeded(
+    tx: &Transaction,
+    attempt: &Attempt,
+    amount: Option<Amount>,
+    provider_id: Option<String>,
+    context: &Context,
+) -> Result<Vec<Event>, Refusal> {
+    // *This money settles it*: the charge that the operator names, else the latest that stands.
+    let charge = charge_to_settle(attempt, amount, provider_id.as_deref());
+    let standing = charge.filter(|charge| !charge.is_taken_back);
+    let reported = standing.and_then(|charge| charge.amount);
+    let amount = amount.or(reported.filter(|_| tx.state == State::OnHold));
+    let is_in_question = tx.state == State::OnHold || money_was_reported(tx, attempt);
+    if amount.is_none() && is_in_question {
+        return Err(Refusal::AmountNeeded);
+    }
+    let captured = amount.unwrap_or(attempt.amount);
+    if !covers(captured, attempt.amount) {
+        return Err(Refusal::AmountTooLow(attempt.amount.format()));
+    }
+    let named = |case: &&Case| case.reference == attempt.reference && case.reason.holds();
+    let held = tx.cases.iter().rev().filter(named);
+    let of_charge = charge.and_then(|charge| charge.id.clone());
+    let provider_id = provider_id
+        .or(of_charge)
+        .or_else(|| held.flat_map(|case| case.provider_id.clone()).next());
+    if provider_id.is_none() && attempt.provider_id.is_none() {
+        return Err(Refusal::ProviderIdNeeded);
+    }
+    let success = Success {
+        provider_id,
+        provider_status: None,
+        captured: Some(captured),
+        fees: None,
+    };
+    Ok(success::settle(tx, attempt, success, captured, context))
+}
+
+/// The charge under the id that the operator names, else the latest one of the amount that they
+/// name, else the latest one; charges that were not taken back come first.
+fn charge_to_settle<'t>(
+    attempt: &'t Attempt,
+    amount: Option<Amount>,
+    id: Option<&str>,
+) -> Option<&'t Charge> {
+    let charges = || attempt.charges.iter().rev();
+    if id.is_some() {
+        return charges().find(|charge| charge.id.as_deref() == id);
+    }
+    let standing = || charges().filter(|charge| !charge.is_taken_back);
+    let of_amount = |charge: &&Charge| amount.is_some() && charge.amount == amount;
+    let same = standing().find(of_amount);
+    same.or_else(|| standing().next())
+        .or_else(|| charges().next())
+}
+
+/// Closes a case whose attempt has ended, and whose money holds nothing.
+pub(super) fn close_case(
+    tx: &Transaction,
+    id: CaseId,
+    closed: Closed,
+) -> Result<Vec<Event>, Refusal> {
+    let case = tx.cases.iter().find(|case| case.id == id);
+    let case = case.ok_or(Refusal::UnknownCase(id))?;
+    if case.closed.is_some() {
+        return Err(Refusal::CaseClosed);
+    }
+    let open = tx
+        .attempt_of(case)
+        .filter(|attempt| attempt.state.is_open());
+    if open.is_some() {
+        return Err(Refusal::CaseAboutOpenAttempt);
+    }
+    if case.reason.holds() && !tx.state.is_final() {
+        return Err(Refusal::CaseHolds);
+    }
+    Ok(vec![Event::CaseClosed { case: id, closed }])
+}
+
+/// The attempt that is at a provider now, with no call in flight that could end it in this very
+/// moment; of a transaction on hold, the attempt whose money holds it, or another one that the
+/// operator names.
+pub(super) fn attempt_to_settle<'t>(
+    tx: &'t Transaction,
+    resolution: &Resolution,
+) -> Result<&'t Attempt, Refusal> {
+    let attempt = match tx.state {
+        State::AwaitingProvider | State::InDoubt => tx.current_attempt(),
+        State::OnHold => match resolution.attempt {
+            Some(wanted) => {
+                let named = tx.attempt(wanted).ok_or(Refusal::UnknownAttempt(wanted))?;
+                // The money is that of the latest attempt with the reference.
+                return Ok(tx.latest_with(named.reference).unwrap_or(named));
+            }
+            None => tx.held_attempt(),
+        },
+        State::AwaitingGateway => return Err(Refusal::AttemptUnderWay),
+        State::AwaitingCustomer | State::AwaitingDispatch => return Err(Refusal::NothingOpen),
+        State::Succeeded | State::Failed(_) | State::Cancelled => {
+            return Err(Refusal::AlreadyEnded(tx.status()));
+        }
+    };
+    let attempt = attempt.ok_or(Refusal::NothingOpen)?;
+    if let Some(wanted) = resolution.attempt.filter(|wanted| *wanted != attempt.id) {
+        return Err(match tx.attempt(wanted) {
+            Some(_) => Refusal::AttemptClosed(wanted),
+            None => Refusal::UnknownAttempt(wanted),
+        });
+    }
+    if attempt.code_away_since.is_some() {
+        return Err(Refusal::AttemptUnderWay);
+    }
+    Ok(attempt)
+}
+
+/// The person's statement about an attempt without a success.
+pub(super) fn settled(tx: &Transaction, attempt: &Attempt, verdict: &Verdict) -> Option<Settled> {
+    let message = match verdict {
+        Verdict::Succeeded { .. } => return None,
+        Verdict::Failed { message: Some(own) } => own,
+        Verdict::Failed { message: None } => default_message(tx, attempt),
+        Verdict::NeverSent => end::UNSENT,
+    };
+    Some(Settled {
+        attempt: attempt.id,
+        message: message.to_owned(),
+    })
+}
+
+/// Words for the merchant where the person gave none.
+fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
+    // An order about a transaction on hold settles the money of all its attempts.
+    let settled = |one: &&Attempt| one.id == attempt.id || tx.state == State::OnHold;
+    let paid = tx.attempts.iter().filter(settled);
+    let mut paid = paid.filter(|one| money_was_reported(tx, one)).peekable();
+    match (paid.peek().is_some(), tx.kind()) {
+        (true, _) if paid.all(|one| tx.is_taken_back(one)) => {
+            "The provider took back the money that it had reported."
+        }
+        (true, Kind::Payment) => {
+            "The money that was received did not settle this payment and is to be returned."
+        }
+        (true, Kind::Payout) => {
+            "The money that was sent did not settle this payout and is to be asked back."
+        }
+        (false, _) => "The provider did not carry it out.",
+    }
+}
+
+/// Events after a person called an attempt failed. If money was reported for it, the transaction
+/// ends, and the money is returned outside the engine. After a restore, the connections that may
+/// have an unknown attempt are queried before the end.
+fn failed(tx: &Transaction, attempt: &Attempt, context: &Context) -> Vec<Event> {
+    let decline = Decline {
+        reason: DeclineReason::Other,
+        retryable: false,
+        provider_id: None,
+        provider_code: None,
+        provider_message: attempt.settled.clone(),
+        field: None,
+    };
+    let ended = Event::AttemptDeclined {
+        attempt: attempt.id,
+        decline: decline.clone(),
+    };
+    let last = || {
+        let asking = restored::ask(tx, context);
+        asking.unwrap_or_else(|| vec![end::failed(&ended, &decline)])
+    };
+    if tx.state == State::OnHold {
+        return last();
+    }
+    if money_was_reported(tx, attempt) {
+        let next = end::settle_held(tx, attempt.id, context).unwrap_or_else(last);
+        // Each part that came while it was pending is to be returned. Beside the success of another
+        // attempt it is a second payment, which has its case.
+        let is_settled = next.iter().any(|event| matches!(event, Event::Succeeded));
+        let stands = |charge: &&Charge| !is_settled && !charge.is_taken_back;
+        let parts = attempt.charges.iter().filter(stands).filter_map(|charge| {
+            answer::part_received(tx, attempt, charge.amount, charge.id.clone(), context)
+        });
+        let events = std::iter::once(ended).chain(next).chain(parts);
+        return events.collect();
+    }
+    next_or_end(tx, attempt, ended, &decline, context)
+}

@@ -1,0 +1,96 @@
+//! Which attempt a callback is about. Pure: the callback worker and the exhaustive check both call
+//! it.
+
+use super::attempt::Attempt;
+use super::model::Transaction;
+use crate::ids::{AttemptId, TransactionId};
+
+/// An attempt of a transaction.
+pub type AttemptKey = (TransactionId, AttemptId);
+
+/// Conclusion from a callback's reference and provider id together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// No attempt of the connection has the reference or the id.
+    Unknown,
+    /// The callback is about this attempt.
+    Proven(AttemptKey),
+    /// The reference and the id name different attempts, so that neither is proven: query the one
+    /// that our reference names.
+    Disagree(AttemptKey),
+    /// The provider uses the id for several attempts and names no reference: query each of them.
+    Ambiguous(Vec<AttemptKey>),
+}
+
+/// `by_reference`: the attempt that has the reference. `by_id`: all attempts of the connection that
+/// have the provider id.
+pub fn identify(by_reference: Option<AttemptKey>, by_id: &[AttemptKey]) -> Identity {
+    match (by_reference, by_id) {
+        (None, []) => Identity::Unknown,
+        (None, [one]) => Identity::Proven(*one),
+        (None, several) => Identity::Ambiguous(several.to_vec()),
+        (Some(one), []) => Identity::Proven(one),
+        (Some(one), ids) if ids.contains(&one) => Identity::Proven(one),
+        (Some(one), _) => Identity::Disagree(one),
+    }
+}
+
+/// Whether a provider id that names `attempt`, and comes without our reference, can mean no other
+/// attempt of the transaction: one at the same connection whose own id is not known may have the
+/// same.
+pub fn is_unmistakable(tx: &Transaction, attempt: &Attempt) -> bool {
+    tx.attempts.iter().all(|other| {
+        other.id == attempt.id
+            || other.candidate.connection != attempt.candidate.connection
+            || other.provider_id.is_some()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::PayoutId;
+
+    #[test]
+    fn an_id_is_mistakable_while_another_attempt_at_the_connection_has_none() {
+        use crate::testing::fixtures::*;
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        world.answer(unknown()).unwrap();
+        world.answer(declined(false)).unwrap();
+        world.apply(confirm(1)).unwrap();
+        world.answer(pending()).unwrap();
+        let second = world.tx.attempts[1].clone();
+        assert!(!is_unmistakable(&world.tx, &second));
+        world.tx.attempts[0].provider_id = Some("P0".to_owned());
+        assert!(is_unmistakable(&world.tx, &second));
+        world.tx.attempts[0].provider_id = None;
+        world.tx.attempts[0].candidate = candidate(1);
+        assert!(is_unmistakable(&world.tx, &second), "another provider's");
+        world.tx.attempts[1].provider_id = None;
+        assert!(is_unmistakable(&world.tx, &second), "its own id");
+    }
+
+    fn key(number: u128) -> AttemptKey {
+        let id = PayoutId::new(ulid::Ulid::from_parts(1, number));
+        let attempt = AttemptId::new(ulid::Ulid::from_parts(2, number));
+        (TransactionId::Payout(id), attempt)
+    }
+
+    #[test]
+    fn a_reference_proves_its_attempt_and_an_id_only_one_that_has_it_alone() {
+        let (a, b) = (key(1), key(2));
+        for (reference, ids, proves) in [
+            (None, vec![], Identity::Unknown),
+            (None, vec![a], Identity::Proven(a)),
+            (None, vec![a, b], Identity::Ambiguous(vec![a, b])),
+            (Some(a), vec![], Identity::Proven(a)),
+            (Some(a), vec![a], Identity::Proven(a)),
+            (Some(a), vec![a, b], Identity::Proven(a)),
+            (Some(a), vec![b], Identity::Disagree(a)),
+            (Some(a), vec![b, key(3)], Identity::Disagree(a)),
+        ] {
+            assert_eq!(identify(reference, &ids), proves, "{reference:?} {ids:?}");
+        }
+    }
+}

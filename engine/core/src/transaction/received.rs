@@ -1,0 +1,267 @@
+//! Money that providers have reported for a transaction, and which statements about it are true.
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::{Attempt, AttemptState};
+use super::kind::Kind;
+use super::model::{Case, CaseReason, Transaction};
+use super::operator::Settled;
+use super::outcome::PayerAction;
+use super::state::State;
+use crate::money::Amount;
+
+/// Money that providers reported as received, and the amount that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// A sum for each currency, in the order of the attempts. Never empty.
+    pub amounts: Vec<Amount>,
+    /// Amount of the first attempt for which money came.
+    pub asked: Amount,
+}
+
+impl Received {
+    /// Sum in the currency of the first attempt for which money came.
+    pub fn first(&self) -> Amount {
+        self.amounts.first().copied().unwrap_or(self.asked)
+    }
+
+    /// Whether only a part of the money asked for came, and nothing in another currency.
+    pub fn is_part(&self) -> bool {
+        let is_less = |amount: &Amount| {
+            amount.currency() == self.asked.currency() && amount.minor() < self.asked.minor()
+        };
+        self.amounts.len() == 1 && self.amounts.iter().all(is_less)
+    }
+
+    /// All sums as `write` writes them: `XOF 16,321 + $25.50`.
+    pub fn text(&self, write: impl Fn(Amount) -> String) -> String {
+        let amounts: Vec<_> = self.amounts.iter().map(|amount| write(*amount)).collect();
+        amounts.join(" + ")
+    }
+}
+
+/// Money that providers had reported and then took back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TakenBack {
+    #[default]
+    Nothing,
+    /// Some of it, or the charge is not known.
+    Part,
+    All,
+}
+
+impl Transaction {
+    /// Whether money was reported that settles nothing yet. No attempt starts then, whatever
+    /// becomes of the attempt in progress.
+    pub fn is_held(&self) -> bool {
+        !self.state.is_final() && self.cases.iter().any(|case| case.reason.holds())
+    }
+
+    /// The ended attempt whose reported money holds the transaction; the latest one reported.
+    pub fn held_attempt(&self) -> Option<&Attempt> {
+        self.cases
+            .iter()
+            .rev()
+            .filter(|case| case.reason.holds() && case.closed.is_none())
+            .find_map(|case| self.attempt_of(case))
+    }
+
+    /// The attempt without a success for which money was reported; the latest one reported.
+    pub(super) fn paid_attempt(&self) -> Option<&Attempt> {
+        let is_money = |case: &&Case| case.reason.holds() && case.reason.reports_money();
+        let cases = self.cases.iter().rev().filter(is_money);
+        cases.filter_map(|case| self.attempt_of(case)).next()
+    }
+
+    /// Reason for manual review: the most important one among the open cases, those that a later
+    /// report contradicts after the others, and of equal ones the first. `None`: no case is open.
+    pub fn attention(&self) -> Option<CaseReason> {
+        let open = self.cases.iter().filter(|case| case.closed.is_none());
+        let weight = |reason: CaseReason| match reason {
+            CaseReason::SuccessContradicted => 0,
+            CaseReason::LateSuccess => 1,
+            CaseReason::PaidTwice => 2,
+            _ if reason.reports_money() => 3,
+            _ => 4,
+        };
+        let most = open.min_by_key(|case| (self.is_superseded(case), weight(case.reason)));
+        most.map(|case| case.reason)
+    }
+
+    /// Money that providers reported as received for this transaction, refunds not deducted.
+    /// `None`: no amount was reported.
+    pub fn received(&self) -> Option<Received> {
+        let mut total: Option<Received> = None;
+        for attempt in self.attempts.iter().filter(|one| !self.has_lent(one)) {
+            for amount in attempt.charges.iter().filter_map(|charge| charge.amount) {
+                let total = total.get_or_insert_with(|| Received {
+                    amounts: Vec::new(),
+                    asked: attempt.amount,
+                });
+                let same = |sum: &&mut Amount| sum.currency() == amount.currency();
+                match total.amounts.iter_mut().find(same) {
+                    Some(sum) => *sum = sum.checked_add(amount)?,
+                    None => total.amounts.push(amount),
+                }
+            }
+        }
+        total
+    }
+
+    /// Whether reports about the received money contradict each other, so that its sum is what was
+    /// reported and not what is known to have moved.
+    pub fn is_received_sum_disputed(&self) -> bool {
+        let is_contradicting = |case: &Case| case.reason == CaseReason::ContradictingSuccess;
+        self.taken_back() != TakenBack::Nothing || self.cases.iter().any(is_contradicting)
+    }
+
+    /// Whether it is certain that no money moved: no attempt is open or succeeded, and no provider
+    /// reported money. Only then may a page, mail or response say that nothing was taken.
+    pub fn surely_moved_no_money(&self) -> bool {
+        let no_attempt = self.attempts.iter().all(|attempt| match attempt.state {
+            AttemptState::Declined | AttemptState::NotSent => {
+                attempt.captured.is_none()
+                    && attempt.part_received().is_none()
+                    && attempt.charges.is_empty()
+            }
+            AttemptState::Started
+            | AttemptState::Pending
+            | AttemptState::InDoubt
+            | AttemptState::Succeeded => false,
+        });
+        let may_have_moved = |case: &Case| case.reason.reports_money() || case.reason.holds();
+        no_attempt && !self.cases.iter().any(may_have_moved)
+    }
+
+    /// Whether the open attempt can be called off: at its provider, or by waiting for its own end.
+    /// An attempt that was paid, or paid in part, cannot.
+    pub fn can_call_off(&self) -> bool {
+        let open = match self.kind() {
+            Kind::Payment => matches!(self.state, State::AwaitingProvider | State::InDoubt),
+            Kind::Payout => false,
+        };
+        let attempt = self.current_attempt().filter(|_| open);
+        attempt.is_some_and(|attempt| {
+            let can_end = attempt.candidate.can_cancel || attempt.candidate.ends_after_s.is_some();
+            let is_paid = attempt.payer_action == Some(PayerAction::Wait);
+            can_end && !is_paid && !attempt.has_money()
+        })
+    }
+
+    /// How much of the reported money the providers took back, by their latest reports.
+    pub fn taken_back(&self) -> TakenBack {
+        let attempts = self.attempts.iter().filter(|one| !self.has_lent(one));
+        let charges = || attempts.clone().flat_map(|one| &one.charges);
+        match charges().filter(|charge| charge.is_taken_back).count() {
+            0 => TakenBack::Nothing,
+            count if count == charges().count() => TakenBack::All,
+            _ => TakenBack::Part,
+        }
+    }
+
+    /// Whether the provider ever reported a decline after money for `attempt`. Such money settles
+    /// nothing automatically, also when it is reported once more.
+    pub(super) fn was_taken_back(&self, attempt: &Attempt) -> bool {
+        self.cases.iter().any(|case| {
+            case.reference == attempt.reference && case.reason == CaseReason::SuccessContradicted
+        })
+    }
+
+    /// Whether the provider took back each charge that it had reported for `attempt`.
+    pub(super) fn is_taken_back(&self, attempt: &Attempt) -> bool {
+        let charges = &attempt.charges;
+        !charges.is_empty() && charges.iter().all(|charge| charge.is_taken_back)
+    }
+
+    /// Whether another charge than the one of `attempt` under `id` was not taken back.
+    pub(super) fn is_paid_beside(&self, attempt: &Attempt, id: Option<&str>) -> bool {
+        let attempts = self.attempts.iter().filter(|one| !self.has_lent(one));
+        let mut others = attempts.flat_map(|one| {
+            let is_other = one.reference != attempt.reference;
+            let charges = one.charges.iter();
+            charges.filter(move |charge| is_other || !charge.is_under(id))
+        });
+        others.any(|charge| !charge.is_taken_back)
+    }
+
+    /// Whether another charge than the one that `case` is about was not taken back.
+    pub fn has_money_beside(&self, case: &Case) -> bool {
+        let id = case.provider_id.as_deref();
+        let attempt = self.attempt_of(case);
+        attempt.is_some_and(|attempt| self.is_paid_beside(attempt, id))
+    }
+
+    /// Whether a later report says the contrary of `case` about its money: money after a reversal,
+    /// or a reversal after money. A second payment is none any more when the other was taken back,
+    /// or when another amount of it was reported, which has its own case.
+    pub fn is_superseded(&self, case: &Case) -> bool {
+        let Some(attempt) = self.attempt_of(case) else {
+            return false;
+        };
+        let id = case.provider_id.as_deref();
+        let about = || attempt.charges.iter().filter(|charge| charge.is_under(id));
+        let is_known = about().next().is_some();
+        match case.reason {
+            _ if !case.reason.reports_money() || !is_known => false,
+            CaseReason::SuccessContradicted => about().all(|charge| !charge.is_taken_back),
+            CaseReason::PaidTwice if !self.is_paid_beside(attempt, id) => true,
+            CaseReason::PaidTwice if about().all(|charge| charge.amount != case.amount) => true,
+            _ => about().all(|charge| charge.is_taken_back),
+        }
+    }
+
+    /// Amount that the provider of `attempt` reported last as received under `id`. `None` as an id:
+    /// under any.
+    pub(super) fn reported(&self, attempt: &Attempt, id: Option<&str>) -> Option<Amount> {
+        attempt.captured.or_else(|| {
+            let is_under = |case: &Case| match (&case.provider_id, id) {
+                (Some(known), Some(id)) => known == id,
+                _ => true,
+            };
+            let about = |case: &&Case| case.reference == attempt.reference && is_under(case);
+            let cases = self.cases.iter().rev().filter(about);
+            cases
+                .filter(|case| case.reason.reports_money())
+                .find_map(|case| case.amount)
+        })
+    }
+
+    /// Whether a later attempt has the reference, since nothing ever left for `attempt`.
+    pub(super) fn has_lent(&self, attempt: &Attempt) -> bool {
+        let mut latest = self.attempts.iter().rev();
+        latest
+            .find(|one| one.reference == attempt.reference)
+            .is_some_and(|one| one.id != attempt.id)
+    }
+
+    /// Records the statement of a person about an attempt; while money holds the transaction, about
+    /// each attempt with such money, too.
+    pub(super) fn settle_by_person(&mut self, settled: Option<&Settled>) {
+        let Some(settled) = settled else { return };
+        let is_held = self.state == State::OnHold;
+        let holding = self
+            .cases
+            .iter()
+            .filter(|case| is_held && case.reason.holds());
+        let holding: Vec<_> = holding.map(|case| case.reference).collect();
+        for attempt in &mut self.attempts {
+            if attempt.id == settled.attempt || holding.contains(&attempt.reference) {
+                attempt.settled = Some(settled.message.clone());
+            }
+        }
+    }
+
+    /// The latest attempt that has the reference.
+    pub(super) fn latest_with(&self, reference: uuid::Uuid) -> Option<&Attempt> {
+        let mut latest = self.attempts.iter().rev();
+        latest.find(|one| one.reference == reference)
+    }
+
+    /// The attempt that the case is about.
+    pub fn attempt_of(&self, case: &Case) -> Option<&Attempt> {
+        // An attempt that never left may have lent its reference to a later one.
+        let mut latest = self.attempts.iter().rev();
+        latest.find(|attempt| attempt.reference == case.reference)
+    }
+}

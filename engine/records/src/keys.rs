@@ -1,0 +1,208 @@
+//! The keys of all rows about transactions and customers.
+
+use ulid::Ulid;
+
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AppId, CaseId, ConnectionId, CustomerId, TransactionId};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Kind;
+
+/// First byte of the list index in the index table.
+const LIST: u8 = b'l';
+/// First byte of the customers' e-mail index in the index table.
+const EMAIL: u8 = b'e';
+/// First byte of the index of open attempts in the index table.
+const OPEN: u8 = b'g';
+/// First byte of the index of attempts by provider ids, in the index table.
+const NAME: u8 = b'n';
+
+/// First byte of the cases' index in the index table.
+const CASE: u8 = b'c';
+
+pub(super) const TRANSACTION_BYTES: usize = 17;
+
+/// `<kind><ulid>`.
+pub(super) fn transaction(id: TransactionId) -> [u8; TRANSACTION_BYTES] {
+    let mut key = [0; TRANSACTION_BYTES];
+    key[0] = kind_byte(Kind::of(id));
+    key[1..].copy_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+pub(super) fn read_transaction(key: &[u8]) -> Option<TransactionId> {
+    let (kind, ulid) = key.split_first()?;
+    let ulid = Ulid::from_bytes(ulid.try_into().ok()?);
+    let kind = Kind::ALL.into_iter().find(|one| kind_byte(*one) == *kind)?;
+    Some(super::list::id(kind, ulid))
+}
+
+/// `<transaction><version>`: a transaction's events are adjacent, in order.
+pub(super) fn event(id: TransactionId, version: u64) -> Vec<u8> {
+    [&transaction(id)[..], &version.to_be_bytes()].concat()
+}
+
+/// `<due, microseconds><transaction>`: the timers are ordered by due time.
+pub(super) fn timer(at: Timestamp, id: TransactionId) -> Vec<u8> {
+    [&moment(at)[..], &transaction(id)].concat()
+}
+
+/// A moment as bytes that sort as it does. Moments before 1970 do not occur and would sort as 1970.
+pub(super) fn moment(at: Timestamp) -> [u8; 8] {
+    u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
+}
+
+pub(super) const COUNT_BYTES: usize = 25;
+
+/// `<app><environment><kind><span><its first millisecond>`: the counts of one span are adjacent, in
+/// order of time.
+pub(super) fn count(
+    app: AppId,
+    environment: Environment,
+    kind: Kind,
+    span: u8,
+    start: u64,
+) -> [u8; COUNT_BYTES] {
+    let mut key = [0; COUNT_BYTES];
+    key[..16].copy_from_slice(&app.ulid().to_bytes());
+    key[16] = environment_byte(environment);
+    key[17] = kind_byte(kind);
+    key[18] = span;
+    key[19..].copy_from_slice(&millis(start));
+    key
+}
+
+/// The first millisecond of the span that a count is of.
+pub(super) fn read_count(key: &[u8]) -> Option<u64> {
+    let millis: [u8; 6] = key.get(COUNT_BYTES - 6..)?.try_into().ok()?;
+    let [a, b, c, d, e, f] = millis;
+    Some(u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
+}
+
+/// Milliseconds since 1970 in 48 bits, as every ULID begins with them.
+pub(super) const fn millis(at: u64) -> [u8; 6] {
+    let [_, _, a, b, c, d, e, f] = at.to_be_bytes();
+    [a, b, c, d, e, f]
+}
+
+/// All lines of all lists.
+#[cfg(test)]
+pub(super) const LIST_PREFIX: [u8; 1] = [LIST];
+
+/// The app, the environment and the transaction of a line of the list.
+#[cfg(test)]
+pub(super) fn read_list(key: &[u8]) -> Option<(AppId, Environment, TransactionId)> {
+    let (app, rest) = key.strip_prefix(&LIST_PREFIX)?.split_first_chunk()?;
+    let (&environment, transaction) = rest.split_first()?;
+    let environment = Environment::ALL
+        .into_iter()
+        .find(|one| environment_byte(*one) == environment)?;
+    let app = AppId::new(Ulid::from_bytes(*app));
+    Some((app, environment, read_transaction(transaction)?))
+}
+
+/// `l<app><environment><kind>`, which the ulid follows: one app's transactions are adjacent, in
+/// order of time.
+pub(super) fn list_prefix(app: AppId, environment: Environment, kind: Kind) -> Vec<u8> {
+    let mut key = Vec::with_capacity(35);
+    key.push(LIST);
+    key.extend_from_slice(&app.ulid().to_bytes());
+    key.push(environment_byte(environment));
+    key.push(kind_byte(kind));
+    key
+}
+
+pub(super) fn list(app: AppId, environment: Environment, id: TransactionId) -> Vec<u8> {
+    let mut key = list_prefix(app, environment, Kind::of(id));
+    key.extend_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+/// `c<open or closed>`, which the case's ulid follows: all open cases are adjacent, in order of
+/// time.
+pub(super) const fn case_prefix(open: bool) -> [u8; 2] {
+    [CASE, if open { b'o' } else { b'x' }]
+}
+
+pub(super) fn case(open: bool, id: CaseId) -> Vec<u8> {
+    [&case_prefix(open)[..], &id.ulid().to_bytes()].concat()
+}
+
+/// `<app><environment>`, which the ulid follows.
+pub(super) fn customer_prefix(app: AppId, environment: Environment) -> Vec<u8> {
+    let mut key = Vec::with_capacity(33);
+    key.extend_from_slice(&app.ulid().to_bytes());
+    key.push(environment_byte(environment));
+    key
+}
+
+pub(super) fn customer(app: AppId, environment: Environment, id: CustomerId) -> Vec<u8> {
+    let mut key = customer_prefix(app, environment);
+    key.extend_from_slice(&id.ulid().to_bytes());
+    key
+}
+
+/// `e<app><environment><lower-case e-mail>`.
+pub(super) fn email(app: AppId, environment: Environment, email: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(18 + email.len());
+    key.push(EMAIL);
+    key.extend_from_slice(&app.ulid().to_bytes());
+    key.push(environment_byte(environment));
+    key.extend(email.bytes().map(|byte| byte.to_ascii_lowercase()));
+    key
+}
+
+/// All open attempts.
+pub(super) const OPEN_PREFIX: [u8; 1] = [OPEN];
+
+/// `g<hash of the gateway>\0`, which the transaction follows: open attempts of one version of a
+/// gateway are adjacent.
+pub(super) fn open_prefix(gateway_hash: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(gateway_hash.len() + 2 + TRANSACTION_BYTES);
+    key.push(OPEN);
+    key.extend_from_slice(gateway_hash.as_bytes());
+    key.push(0);
+    key
+}
+
+pub(super) fn open(gateway_hash: &str, id: TransactionId) -> Vec<u8> {
+    let mut key = open_prefix(gateway_hash);
+    key.extend_from_slice(&transaction(id));
+    key
+}
+
+/// `n<connection><kind of name><name>`.
+pub(super) fn name(connection: ConnectionId, kind: u8, text: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(18 + text.len());
+    key.push(NAME);
+    key.extend_from_slice(&connection.ulid().to_bytes());
+    key.push(kind);
+    key.extend_from_slice(text.as_bytes());
+    key
+}
+
+const fn kind_byte(kind: Kind) -> u8 {
+    match kind {
+        Kind::Payment => b'p',
+        Kind::Payout => b'o',
+    }
+}
+
+const fn environment_byte(environment: Environment) -> u8 {
+    match environment {
+        Environment::Sandbox => b's',
+        Environment::Live => b'l',
+    }
+}
+
+/// The first key after all keys that begin with `prefix`.
+pub(super) fn after(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    // Every byte was 255: nothing sorts after it but longer keys, and no table has such keys.
+    vec![u8::MAX; prefix.len() + 1]
+}

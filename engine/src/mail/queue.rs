@@ -1,0 +1,206 @@
+//! Queue of mails: sends due mails and records their results.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Shared;
+use super::policy::{SendResult, Verdict, verdict};
+use super::queued_mail::{self, QueuedMail, SentMail};
+use super::render;
+use super::streak::Line;
+use crate::queue::{Ended, Executed, Item, KeyRange, LaneLimits, Queue, QueueError, QueueHandler};
+use switchyard_core::directory::Directory;
+use switchyard_core::limits;
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::Kind;
+use switchyard_store::{Batch, CommitError, Table};
+
+pub(super) struct MailQueue(pub Arc<Shared>);
+
+/// Queued mail, with its value in the store.
+pub(super) struct MailRow {
+    value: Vec<u8>,
+    letter: QueuedMail,
+}
+
+impl QueueHandler for MailQueue {
+    type Queue = ();
+    type Key = Vec<u8>;
+    type Row = MailRow;
+
+    const NAME: &'static str = "mail";
+    const MAILBOX: usize = limits::MAIL_MAILBOX;
+    const TABLE: Table = Table::Outbox;
+    // A mail server with a lower limit responds slowly, which is harmless.
+    const LANES: LaneLimits = LaneLimits {
+        quick: 8,
+        slow: None,
+    };
+    const REST: Duration = Duration::from_secs(30);
+    const MEASURED: Option<&'static str> = Some("mail");
+
+    fn queue(&self) -> &Queue<Self> {
+        &self.0.queue
+    }
+
+    fn all() -> KeyRange {
+        Self::range((), Timestamp::default())
+    }
+
+    fn range((): (), from: Timestamp) -> KeyRange {
+        (queued_mail::from(from), queued_mail::end())
+    }
+
+    fn read_key(key: &[u8]) -> Option<((), Vec<u8>, Timestamp)> {
+        Some(((), key.to_owned(), queued_mail::due(key)?))
+    }
+
+    fn read_row(_: &[u8], value: &[u8]) -> Result<MailRow, QueueError> {
+        Ok(MailRow {
+            letter: QueuedMail::read(value)?,
+            value: value.to_owned(),
+        })
+    }
+
+    fn enqueued_at(row: &MailRow) -> Option<Timestamp> {
+        Some(row.letter.enqueued_at)
+    }
+
+    async fn execute(&self, (): (), item: &Item<Self>) -> Executed {
+        send(&self.0, item).await.into()
+    }
+}
+
+/// Replaces the method's code by its name: for a payment the name on its pages, for a payout, which
+/// has no pages, the name with its country.
+fn with_names(letter: &QueuedMail, directory: &Directory) -> QueuedMail {
+    let kind = letter.kind();
+    let name = |code: &String| {
+        let known = directory.method(kind, code)?;
+        Some(match kind {
+            Kind::Payment => known.name_in(letter.language).to_owned(),
+            Kind::Payout => known.name_with_country(letter.language),
+        })
+    };
+    let method = letter.method.as_ref();
+    QueuedMail {
+        method: method.map(|code| name(code).unwrap_or_else(|| code.clone())),
+        ..letter.clone()
+    }
+}
+
+async fn send(shared: &Shared, item: &Item<MailQueue>) -> Ended {
+    let mut letter = item.row.letter.clone();
+    letter.attempts += 1;
+    let (verdict, why) = match render::render(
+        &with_names(&letter, &shared.directory),
+        &shared.installation,
+    ) {
+        Ok(mail) => {
+            let (attempted, why) = shared.transport.send(letter.id, mail).await;
+            count(attempted);
+            (verdict(attempted, letter.attempts, shared.clock.now()), why)
+        }
+        Err(error) => {
+            count(SendResult::Refused);
+            (Verdict::Failed, Some(error.to_string()))
+        }
+    };
+    log(shared, &letter, verdict, why.as_deref());
+    loop {
+        match shared
+            .store
+            .commit(batch(shared, item, &letter, verdict, why.clone()))
+            .await
+        {
+            Ok(()) => {
+                return match verdict {
+                    Verdict::Retry { due } => Ended::DueAt(due),
+                    Verdict::Sent | Verdict::Failed => Ended::Removed,
+                };
+            }
+            // Conflict: another commit took the row. The mail was sent; nothing is left to record.
+            Err(CommitError::Conflict) => return Ended::DueAt(item.due),
+            Err(CommitError::Unavailable { .. }) if shared.queue.is_stopping() => {
+                return Ended::Unchanged;
+            }
+            Err(CommitError::Unavailable { reason }) => {
+                tracing::warn!(reason, mail.id = %letter.id, "failed to record a mail");
+                tokio::time::sleep(STORE_PATIENCE).await;
+            }
+        }
+    }
+}
+
+/// Logs the result of a mail; in a series of failures only the first one.
+fn log(shared: &Shared, letter: &QueuedMail, verdict: Verdict, why: Option<&str>) {
+    let lines = match verdict {
+        Verdict::Sent => shared.streak.sent().into_iter().collect(),
+        Verdict::Retry { .. } => shared.streak.failed(false),
+        Verdict::Failed => shared.streak.failed(true),
+    };
+    let (id, transaction) = (letter.id, letter.transaction);
+    if lines.is_empty() && why.is_some() {
+        tracing::debug!(
+            mail.id = %id,
+            transaction.id = %transaction,
+            why,
+            "failed to send mail"
+        );
+    }
+    for line in lines {
+        match line {
+            Line::Failing => tracing::warn!(
+                mail.id = %id,
+                transaction.id = %transaction,
+                why,
+                "failed to send mail"
+            ),
+            Line::GivingUp => {
+                tracing::info!(mail.id = %id, transaction.id = %transaction, why, "mail abandoned");
+            }
+            Line::Recovered { failures } => tracing::info!(failures, "mails sent again"),
+        }
+    }
+}
+
+fn batch(
+    shared: &Shared,
+    item: &Item<MailQueue>,
+    letter: &QueuedMail,
+    verdict: Verdict,
+    why: Option<String>,
+) -> Batch {
+    let mut batch = Batch::new();
+    batch.require_value(Table::Outbox, &item.key, &item.row.value);
+    batch.delete(Table::Outbox, &item.key);
+    if let Verdict::Retry { due } = verdict {
+        batch.put(
+            Table::Outbox,
+            queued_mail::key(due, letter.id),
+            queued_mail::json(letter),
+        );
+        return batch;
+    }
+    let posted = SentMail {
+        letter: letter.clone(),
+        is_sent: verdict == Verdict::Sent,
+        at: shared.clock.now(),
+        why,
+    };
+    let key = queued_mail::posted_key(letter.environment, Some(letter.id));
+    batch.put(Table::Delivery, key, queued_mail::json(&posted));
+    batch
+}
+
+fn count(attempted: SendResult) {
+    let outcome = match attempted {
+        SendResult::Sent => "sent",
+        SendResult::Troubled => "troubled",
+        SendResult::Refused => "refused",
+    };
+    metrics::counter!("switchyard_mail_attempts_total", "outcome" => outcome).increment(1);
+}
+
+/// Retry interval for recording a result while the store rejects writes.
+const STORE_PATIENCE: Duration = Duration::from_secs(1);

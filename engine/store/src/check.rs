@@ -1,0 +1,253 @@
+//! A check of a whole store: every row, the structure of the database, its log and its mark.
+//!
+//! It changes nothing, and works beside a server that has the store open where the backend lets a
+//! second process read.
+
+use std::path::Path;
+
+use super::error::{MaintenanceError, OpenError};
+use super::kv::sqlite::check::Access;
+use super::kv::{Kv, KvError, Scan, checksum, sled, sqlite};
+use super::mark::{MarkPlace, Point, SEQUENCE_KEY};
+use super::place::StoreDirectory;
+use super::progress::{Progress, Report, Unit};
+use super::table::Table;
+use super::{Backend, Direction, StoreSettings};
+use switchyard_core::limits::STORE_KEY_BYTES;
+use switchyard_core::time::Timestamp;
+
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Whether another process had the store open.
+    pub is_running: bool,
+    /// Rows of each table.
+    pub rows: Vec<(Table, u64)>,
+    /// Damaged rows, the first [`MAX_DAMAGED`] of them.
+    pub damaged: Vec<DamagedRow>,
+    pub damaged_rows: u64,
+    /// All other faults, a sentence each.
+    pub faults: Vec<String>,
+    /// Last commit group in the store. `None`: it has none, or it cannot be read.
+    pub end: Option<CommitGroup>,
+}
+
+/// A row that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedRow {
+    /// Name of the table, or of the tables that share a b-tree where the damage hides which it is.
+    pub table: String,
+    pub key: Vec<u8>,
+}
+
+/// A group of commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitGroup {
+    pub sequence: u64,
+    pub at: Timestamp,
+}
+
+impl CheckReport {
+    /// Whether the store is not damaged.
+    pub fn is_sound(&self) -> bool {
+        self.damaged_rows == 0 && self.faults.is_empty()
+    }
+}
+
+/// Checks a store.
+///
+/// # Errors
+/// When it cannot be checked now. Damage is no error but a part of the report.
+pub fn check(
+    settings: &StoreSettings,
+    report: Report<'_>,
+) -> Result<CheckReport, MaintenanceError> {
+    let path = &settings.path;
+    let place = StoreDirectory::of_existing(path, settings.backend)?;
+    let is_running = place.is_none();
+    let mut findings = Findings::new(report);
+    // Read before the rows: a running store only gets ahead of it.
+    let mark = MarkPlace::of(path);
+    let reached = mark.read()?;
+    match settings.backend {
+        Backend::Memory => return Err(MaintenanceError::NothingStored),
+        Backend::Sled if is_running => {
+            return Err(MaintenanceError::Exclusive { path: path.clone() });
+        }
+        Backend::Sled => findings.sled(&path.join(settings.backend.name()), settings.cache_bytes),
+        Backend::Sqlite => {
+            if let Some(place) = place {
+                match settings.backend.verify_log(&place) {
+                    Err(refused @ OpenError::Unreadable { .. }) => return Err(refused.into()),
+                    Err(refused) => findings.fault(refused.to_string()),
+                    Ok(()) => {}
+                }
+            }
+            let access = match is_running {
+                true => Access::Running,
+                false => Access::Stopped,
+            };
+            findings.sqlite(&path.join(settings.backend.name()), access);
+        }
+    }
+    // A store whose rows cannot be read is damaged, and not empty.
+    if (findings.end.is_some() || findings.faults.is_empty())
+        && let Err(fault) = mark.compare(findings.end, &reached)
+    {
+        findings.fault(fault.to_string());
+    }
+    Ok(findings.report(is_running))
+}
+
+/// Checks the files of a backend that no process has open. Returns the last group, too.
+pub(super) fn check_copy(
+    settings: &StoreSettings,
+    folder: &Path,
+    report: Report<'_>,
+) -> (CheckReport, Option<Point>) {
+    let mut findings = Findings::new(report);
+    match settings.backend {
+        Backend::Sled => findings.sled(folder, settings.cache_bytes),
+        Backend::Sqlite => findings.sqlite(folder, Access::Copy),
+        Backend::Memory => {}
+    }
+    let end = findings.end;
+    (findings.report(false), end)
+}
+
+/// Results of a check that is in progress.
+pub(super) struct Findings<'a> {
+    rows: [u64; Table::ALL.len()],
+    damaged: Vec<DamagedRow>,
+    damaged_rows: u64,
+    faults: Vec<String>,
+    end: Option<Point>,
+    progress: Progress,
+    report: Report<'a>,
+}
+
+impl<'a> Findings<'a> {
+    fn new(report: Report<'a>) -> Self {
+        Self {
+            rows: [0; Table::ALL.len()],
+            damaged: Vec::new(),
+            damaged_rows: 0,
+            faults: Vec::new(),
+            end: None,
+            progress: Progress {
+                stage: "structure",
+                done: 0,
+                total: None,
+                unit: Unit::Rows,
+            },
+            report,
+        }
+    }
+
+    /// Begins a stage.
+    pub(super) fn begin(&mut self, stage: &'static str) {
+        self.progress = Progress {
+            stage,
+            done: 0,
+            total: None,
+            unit: Unit::Rows,
+        };
+        (self.report)(self.progress);
+    }
+
+    /// A row as the backend stores it, with its checksum.
+    pub(super) fn row(&mut self, table: Table, key: &[u8], stored: &[u8]) {
+        self.progress.done += 1;
+        if self.progress.done.is_multiple_of(REPORT_EVERY) {
+            (self.report)(self.progress);
+        }
+        let Some(value) = checksum::value_of(table, key, stored) else {
+            return self.damaged(table.name(), key);
+        };
+        self.rows[table.position()] += 1;
+        if table == Table::Meta && key == SEQUENCE_KEY {
+            match Point::of_row(value) {
+                Some(point) => self.end = Some(point),
+                None => self.damaged(table.name(), key),
+            }
+        }
+    }
+
+    pub(super) fn damaged(&mut self, table: &str, key: &[u8]) {
+        self.damaged_rows += 1;
+        if self.damaged.len() < MAX_DAMAGED {
+            self.damaged.push(DamagedRow {
+                table: table.to_owned(),
+                key: key.to_vec(),
+            });
+        }
+    }
+
+    pub(super) fn fault(&mut self, fault: String) {
+        if self.faults.len() < MAX_DAMAGED {
+            self.faults.push(fault);
+        }
+    }
+
+    fn sqlite(&mut self, folder: &Path, access: Access) {
+        if let Err(error) = sqlite::check::check(folder, access, self) {
+            self.fault(format!("the database cannot be read: {error}"));
+        }
+    }
+
+    fn sled(&mut self, folder: &Path, cache_bytes: u64) {
+        let checked = sled::Sled::open(folder, cache_bytes).and_then(|kv| {
+            Table::ALL
+                .into_iter()
+                .try_for_each(|table| self.all_rows(&kv, table))
+        });
+        if let Err(error) = checked {
+            self.fault(format!("the database cannot be read: {error}"));
+        }
+    }
+
+    fn all_rows(&mut self, kv: &dyn Kv, table: Table) -> Result<(), KvError> {
+        self.begin(table.name());
+        let mut from = Vec::new();
+        loop {
+            let rows = kv.scan(&Scan {
+                table,
+                from: &from,
+                to: &[u8::MAX; STORE_KEY_BYTES + 1],
+                direction: Direction::Forward,
+                limit: CHUNK,
+            })?;
+            for (key, value) in &rows {
+                self.row(table, key, value);
+            }
+            match rows.last() {
+                Some((last, _)) if rows.len() == CHUNK => {
+                    from.clone_from(last);
+                    from.push(0);
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn report(self, is_running: bool) -> CheckReport {
+        CheckReport {
+            is_running,
+            rows: Table::ALL.into_iter().zip(self.rows).collect(),
+            damaged: self.damaged,
+            damaged_rows: self.damaged_rows,
+            faults: self.faults,
+            end: self.end.map(|end| CommitGroup {
+                sequence: end.sequence(),
+                at: end.at(),
+            }),
+        }
+    }
+}
+
+/// Damaged rows and faults that a report lists.
+pub const MAX_DAMAGED: usize = 1_000;
+/// Rows between two reports of progress.
+const REPORT_EVERY: u64 = 5_000;
+/// Rows that are read at a time.
+const CHUNK: usize = 2_000;

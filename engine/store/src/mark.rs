@@ -1,0 +1,529 @@
+//! The high-water mark: a file beside the store that says how far its acknowledged commits reach.
+//!
+//! Each group of commits has a sequence number, which is stored with its rows. After the flush of
+//! a group and before its commits are acknowledged, the number is written into the mark. A store
+//! that ends before its mark has lost acknowledged commits and is not opened. The mark is not
+//! flushed with each group but once a second: after a power cut it may be older than the store,
+//! which holds more than it promises.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use ulid::Ulid;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::batch::Change;
+use super::copied::{self, CopyEnd};
+use super::error::OpenError;
+use super::kv::{Kv, KvError, WriteFailed};
+use super::place::{replace_durably, resolved};
+use super::restored::{Lost, Restored};
+use super::table::Table;
+use switchyard_core::time::Timestamp;
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
+
+/// The open mark of a store.
+pub(super) struct Mark {
+    place: MarkPlace,
+    file: File,
+    reached: Point,
+    flushed: Instant,
+    is_flushed: bool,
+    /// Whether the last write failed: each failure is logged once.
+    has_failed: bool,
+    clock: Clock,
+}
+
+/// A store and where its mark is.
+#[derive(Clone)]
+pub(super) struct MarkPlace {
+    store: PathBuf,
+    mark: PathBuf,
+}
+
+/// A group of commits: which store, which number, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    store: Ulid,
+    sequence: u64,
+    at: Timestamp,
+}
+
+/// The content of the mark file.
+#[derive(Clone, Copy)]
+pub(super) enum Found {
+    Nothing,
+    Damaged,
+    Point(Point),
+}
+
+impl Mark {
+    /// Opens the mark of the store in `path` and compares it with the rows of `kv`. With an
+    /// accepted loss a store that ends before its mark, or has the mark of another store, gets a
+    /// new one. A store that has lost commits, or may have, gets a restore record and a new
+    /// identity: files of the store before it do not fit the new mark.
+    pub(super) fn open(path: &Path, kv: &dyn Kv, known: KnownLoss<'_>) -> Result<Self, OpenError> {
+        let place = MarkPlace::of(path);
+        let unwritable = |source| OpenError::Unwritable {
+            path: place.mark.clone(),
+            source,
+        };
+        let stored = place.stored(kv)?;
+        let found = match known.log_set_aside {
+            Some(mark) => mark,
+            None => place.read()?,
+        };
+        let is_behind = match place.compare(stored, &found) {
+            Err(refused) if known.is_accepted => {
+                tracing::warn!(reason = %refused, "the loss is accepted, the store is opened");
+                true
+            }
+            compared => compared.map(|()| false)?,
+        };
+        let copied = stored.zip(known.copy);
+        let copied = copied.map_or_else(CopyEnd::default, |(stored, copy)| {
+            copied_ahead(copy, stored, identity_since(kv, stored))
+        });
+        place.warn(stored, &found, &copied);
+        let has_no_mark = stored.is_some() && !matches!(found, Found::Point(_));
+        let clock = Clock::wall();
+        let behind = stored.map_or(Duration::ZERO, |stored| clock.continue_from(stored.at));
+        if behind > CLOCK_BEHIND {
+            tracing::warn!(
+                seconds = behind.as_secs(),
+                "the machine's clock is behind the last commit of the store: stored times go on \
+                 from that commit, and a tenth slower until the two agree"
+            );
+        }
+        let now = clock.now();
+        let mut reached = stored.unwrap_or_else(|| Point {
+            store: Ids::system().ulid(now),
+            sequence: 0,
+            at: now,
+        });
+        let was_set_aside = known.log_set_aside.is_some();
+        let copy_has_more = copied.end.is_some() || copied.is_unknown;
+        if is_behind || has_no_mark || was_set_aside || copy_has_more {
+            // Before the new mark: with that alone a store that lost commits looks whole.
+            reached = Point::new(Ids::system().ulid(now), reached.sequence + 1, now);
+            let record = accepted(stored, &later(&copied, found), reached);
+            let written = record.write(kv, reached);
+            written.map_err(|WriteFailed { error, .. }| place.refusal(&error))?;
+        }
+        if !matches!(found, Found::Point(point) if point == reached) {
+            place.make(reached).map_err(unwritable)?;
+        }
+        let file = File::options().write(true).open(&place.mark);
+        Ok(Self {
+            file: file.map_err(unwritable)?,
+            place,
+            reached,
+            flushed: Instant::now(),
+            is_flushed: true,
+            has_failed: false,
+            clock,
+        })
+    }
+
+    /// The last acknowledged group.
+    pub(super) fn reached(&self) -> Point {
+        self.reached
+    }
+
+    /// The point that the next group reaches.
+    pub(super) fn next(&self) -> Point {
+        Point {
+            store: self.reached.store,
+            sequence: self.reached.sequence + 1,
+            at: self.clock.now(),
+        }
+    }
+
+    /// Notes that the group of this point is flushed. Only then may it be acknowledged.
+    pub(super) fn reach(&mut self, point: Point) {
+        self.reached = point;
+        self.is_flushed = false;
+        // In turns: a write that is cut short leaves the line of the group before.
+        let offset = point.sequence % 2 * SECTOR;
+        let written = self.file.write_all_at(point.line().as_bytes(), offset);
+        self.note(&written);
+    }
+
+    /// Makes the mark durable once a second. Called after the answers to a group.
+    pub(super) fn flush_when_due(&mut self) {
+        if self.flushed.elapsed() >= FLUSH_EVERY {
+            self.flush();
+        }
+    }
+
+    /// Makes the mark durable.
+    pub(super) fn flush(&mut self) {
+        if !self.is_flushed {
+            let flushed = self.file.sync_data();
+            self.note(&flushed);
+            self.is_flushed = flushed.is_ok();
+        }
+        self.flushed = Instant::now();
+    }
+
+    fn note(&mut self, done: &io::Result<()>) {
+        if let Err(error) = done
+            && !self.has_failed
+        {
+            tracing::error!(%error, mark = %self.place.mark.display(), "the mark is not written");
+        }
+        self.has_failed = done.is_err();
+    }
+
+    /// Whether a backend that was opened again still has every acknowledged commit.
+    pub(super) fn check(&self, kv: &dyn Kv) -> Result<(), OpenError> {
+        self.place
+            .compare(self.place.stored(kv)?, &Found::Point(self.reached))
+    }
+}
+
+impl MarkPlace {
+    /// The content of the mark file. `None`: there is none, or it cannot be read.
+    pub(super) fn content(&self) -> Option<Vec<u8>> {
+        fs::read(&self.mark).ok()
+    }
+
+    /// Gives the mark file an earlier content.
+    pub(super) fn put_back(&self, content: Option<&[u8]>) -> io::Result<()> {
+        match content {
+            Some(content) => replace_durably(&self.mark, content),
+            None => fs::remove_file(&self.mark),
+        }
+    }
+
+    /// Beside the store and not in it: a copy of the store that is put back does not bring its own.
+    pub(super) fn of(store: &Path) -> Self {
+        let store = &resolved(store);
+        let mark = match (store.parent(), store.file_name()) {
+            (Some(parent), Some(name)) => {
+                let mut name = name.to_owned();
+                name.push(".mark");
+                parent.join(name)
+            }
+            _ => store.join("mark"),
+        };
+        Self {
+            store: store.to_owned(),
+            mark,
+        }
+    }
+
+    pub(super) fn read(&self) -> Result<Found, OpenError> {
+        let bytes = match fs::read(&self.mark) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            read => read.map_err(|source| OpenError::Unreadable {
+                path: self.mark.clone(),
+                source,
+            })?,
+        };
+        let lines = bytes.chunks(SECTOR as usize).filter_map(Point::of_line);
+        Ok(match lines.max_by_key(|point| point.sequence) {
+            Some(point) => Found::Point(point),
+            None => Found::Damaged,
+        })
+    }
+
+    /// Reads the mark and makes it unreadable, durably: should the process end before it has a new
+    /// one, the store is held, or refused if it is empty.
+    pub(super) fn spoil(&self) -> Result<Found, OpenError> {
+        let found = self.read()?;
+        let spoiled = replace_durably(&self.mark, b"The log of the store was set aside.\n");
+        spoiled.map_err(|source| OpenError::Unwritable {
+            path: self.mark.clone(),
+            source,
+        })?;
+        Ok(found)
+    }
+
+    /// Adds to a refusal how far the acknowledged commits reach, as far as the mark tells.
+    pub(super) fn complete(&self, refused: OpenError) -> OpenError {
+        let mark = self.mark.display();
+        let reached = match self.read() {
+            Ok(Found::Point(reached)) => {
+                format!("{reached} was acknowledged, as the mark {mark} says")
+            }
+            Ok(Found::Nothing) if matches!(refused, OpenError::Backend { .. }) => return refused,
+            Ok(Found::Nothing | Found::Damaged) | Err(_) => format!(
+                "how far the acknowledged commits reach is not known, since the mark {mark} is \
+                 missing or damaged"
+            ),
+        };
+        match refused {
+            OpenError::DamagedLog { log, fault } => OpenError::DamagedLog {
+                log,
+                fault: format!("{fault}; {reached}"),
+            },
+            OpenError::DamagedDatabase { path, fault } => OpenError::DamagedDatabase {
+                path,
+                fault: format!("{fault}; {reached}"),
+            },
+            OpenError::Backend { path, reason } => OpenError::Backend {
+                path,
+                reason: format!("{reason}; {reached}"),
+            },
+            refused => refused,
+        }
+    }
+
+    /// The refusal of a store whose backend failed with `error` when it was opened.
+    pub(super) fn refusal(&self, error: &KvError) -> OpenError {
+        let path = self.store.clone();
+        self.complete(match error {
+            KvError::DamagedDatabase(fault) => OpenError::DamagedDatabase {
+                path,
+                fault: fault.clone(),
+            },
+            KvError::Damaged { .. } => OpenError::DamagedDatabase {
+                path,
+                fault: error.to_string(),
+            },
+            KvError::Failed(reason) => OpenError::Backend {
+                path,
+                reason: reason.clone(),
+            },
+        })
+    }
+
+    /// Makes the mark durably, in place of an older one.
+    pub(super) fn make(&self, point: Point) -> io::Result<()> {
+        let line = format!("{:1$}", point.line(), SECTOR as usize);
+        let bytes = [line.as_str(); 2].concat();
+        replace_durably(&self.mark, bytes.as_bytes())
+    }
+
+    /// Says what an operator has to know of a store that is opened.
+    fn warn(&self, stored: Option<Point>, found: &Found, copied: &CopyEnd) {
+        if stored.is_none() {
+            tracing::warn!("made a new, empty store in {}", self.store.display());
+        } else if !matches!(found, Found::Point(_)) {
+            tracing::warn!(
+                mark = %self.mark.display(),
+                "the store has no readable mark and gets a new one: it may be a copy without its \
+                 newest commits, so it is held"
+            );
+        }
+        if copied.is_unknown {
+            tracing::warn!(
+                "the continuous copy cannot be read to its end: the store may be an older one, so \
+                 it is held"
+            );
+        }
+        if let (Some(stored), Some(ahead)) = (stored, copied.end) {
+            tracing::warn!(
+                "the store ends with {stored}, and its continuous copy holds {ahead}: its data \
+                 folder was replaced by an older one, so it is held"
+            );
+        }
+    }
+
+    /// The last group that is stored.
+    fn stored(&self, kv: &dyn Kv) -> Result<Option<Point>, OpenError> {
+        let row = kv.get_on_writer(Table::Meta, SEQUENCE_KEY);
+        let row = row.and_then(|row| match row {
+            None => Ok(None),
+            Some(row) => match Point::of_row(&row) {
+                Some(point) => Ok(Some(point)),
+                None => Err(KvError::DamagedDatabase(
+                    "its sequence cannot be read".to_owned(),
+                )),
+            },
+        });
+        row.map_err(|error| self.refusal(&error))
+    }
+
+    /// Whether a store that ends with the group `stored` has all that its mark tells.
+    pub(super) fn compare(&self, stored: Option<Point>, found: &Found) -> Result<(), OpenError> {
+        let (path, mark) = (self.store.clone(), self.mark.clone());
+        let reached = match (found, stored) {
+            (Found::Point(reached), _) => reached,
+            (Found::Damaged, None) => return Err(OpenError::EmptyWithDamagedMark { path, mark }),
+            (Found::Damaged | Found::Nothing, _) => return Ok(()),
+        };
+        match stored {
+            Some(stored) if stored.store != reached.store => Err(OpenError::ForeignMark {
+                path,
+                mark,
+                end: format!("ends with {stored}"),
+                reached: reached.sequence,
+                reached_at: reached.at,
+            }),
+            Some(stored) if stored.sequence < reached.sequence => Err(OpenError::Behind {
+                path,
+                mark,
+                end: format!("ends with {stored}"),
+                reached: reached.sequence,
+                reached_at: reached.at,
+            }),
+            None if reached.sequence > 0 => Err(OpenError::Behind {
+                path,
+                mark,
+                end: "is empty".to_owned(),
+                reached: reached.sequence,
+                reached_at: reached.at,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Knowledge about a loss before the mark is read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct KnownLoss<'a> {
+    /// A loss that the mark shows is accepted.
+    pub is_accepted: bool,
+    /// The damaged log was set aside. With the mark of before: [`MarkPlace::spoil`].
+    pub log_set_aside: Option<Found>,
+    /// The folder of the continuous copy.
+    pub copy: Option<&'a Path>,
+}
+
+/// The last group in the continuous copy, if it is later than the one that the store ends with: the
+/// store was replaced by an older one, with its mark.
+fn copied_ahead(copy: &Path, stored: Point, since: Option<Timestamp>) -> CopyEnd {
+    let mut copied = copied::end_in_time(copy, stored.store, since);
+    copied.end = copied.end.filter(|end| end.sequence > stored.sequence);
+    copied
+}
+
+/// Time at which a restore, or an accepted loss, gave the store its identity. `None`: its identity
+/// is its first one, or the record cannot be read.
+fn identity_since(kv: &dyn Kv, stored: Point) -> Option<Timestamp> {
+    let record = Restored::read(kv)?;
+    (record.store == stored.store).then_some(record.restored_at)
+}
+
+/// The later one of a group in the copy and the mark.
+fn later(copied: &CopyEnd, found: Found) -> Found {
+    match (copied.end, found) {
+        _ if copied.is_unknown => Found::Damaged,
+        (Some(copied), Found::Point(point)) if point.sequence > copied.sequence => found,
+        (Some(copied), _) => Found::Point(copied),
+        (None, _) => found,
+    }
+}
+
+/// The restore record of a store whose loss was accepted: its remaining commits are its backup.
+fn accepted(stored: Option<Point>, found: &Found, reached: Point) -> Restored {
+    let now = reached.at;
+    let is_later = |point: &Point| match stored {
+        Some(stored) => stored.store == point.store && stored.sequence < point.sequence,
+        None => true,
+    };
+    let lost = match found {
+        Found::Point(point) if is_later(point) => Some(Lost {
+            sequence: point.sequence,
+            at: point.at,
+        }),
+        Found::Point(_) | Found::Damaged | Found::Nothing => None,
+    };
+    Restored {
+        store: reached.store,
+        incarnation: Ids::system().ulid(now),
+        sequence: stored.map_or(0, |stored| stored.sequence),
+        backup_at: stored.map_or_else(Timestamp::default, |stored| stored.at),
+        restored_at: now,
+        lost,
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "commit group {} of {}", self.sequence, self.at)
+    }
+}
+
+impl Point {
+    /// Bytes of the row that is stored with each group.
+    pub(super) const ROW_BYTES: usize = 32;
+
+    pub(super) fn new(store: Ulid, sequence: u64, at: Timestamp) -> Self {
+        Self {
+            store,
+            sequence,
+            at,
+        }
+    }
+
+    pub(super) fn store(&self) -> Ulid {
+        self.store
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    pub(super) fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The value of the row that is stored with the group.
+    pub(super) fn row(&self) -> [u8; Self::ROW_BYTES] {
+        let mut row = [0; Self::ROW_BYTES];
+        row[..16].copy_from_slice(&self.store.to_bytes());
+        row[16..24].copy_from_slice(&self.sequence.to_be_bytes());
+        row[24..].copy_from_slice(&self.at.as_micros().to_be_bytes());
+        row
+    }
+
+    pub(super) fn change(row: &[u8; Self::ROW_BYTES]) -> Change<'_> {
+        Change {
+            table: Table::Meta,
+            key: SEQUENCE_KEY,
+            value: Some(row),
+        }
+    }
+
+    pub(super) fn of_row(row: &[u8]) -> Option<Self> {
+        let (store, numbers) = row.split_first_chunk::<16>()?;
+        let (sequence, at) = numbers.split_first_chunk::<8>()?;
+        Some(Self {
+            store: Ulid::from_bytes(*store),
+            sequence: u64::from_be_bytes(*sequence),
+            at: Timestamp::from_micros(i64::from_be_bytes(at.try_into().ok()?)),
+        })
+    }
+
+    pub(super) fn line(&self) -> String {
+        let said = format!(
+            "store {} sequence {:020} microseconds {:020}",
+            self.store,
+            self.sequence,
+            self.at.as_micros()
+        );
+        format!("{said} checksum {:016x}\n", xxh3_64(said.as_bytes()))
+    }
+
+    pub(super) fn of_line(sector: &[u8]) -> Option<Self> {
+        let line = sector.split(|&byte| byte == b'\n').next()?;
+        let (said, sum) = std::str::from_utf8(line).ok()?.split_once(" checksum ")?;
+        if u64::from_str_radix(sum, 16).ok()? != xxh3_64(said.as_bytes()) {
+            return None;
+        }
+        let mut words = said.split(' ').skip(1).step_by(2);
+        Some(Self {
+            store: words.next()?.parse().ok()?,
+            sequence: words.next()?.parse().ok()?,
+            at: Timestamp::from_micros(words.next()?.parse().ok()?),
+        })
+    }
+}
+
+/// Key of the row that is stored with each group, in [`Table::Meta`].
+pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
+/// The unit that a disk writes whole: each of the two lines has one of its own.
+const SECTOR: u64 = 512;
+/// Longest time by which the mark on the disk may be older than the acknowledged commits.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+/// A warning is logged when the machine's clock is further behind the last commit.
+const CLOCK_BEHIND: Duration = Duration::from_secs(1);

@@ -1,0 +1,227 @@
+//! The check of a whole store.
+
+use std::fs;
+
+use super::damage::{Home, fill, stored, zero};
+use super::{batch, text};
+use crate::*;
+use switchyard_system::ids::Ids;
+
+fn checked(settings: &StoreSettings) -> CheckReport {
+    check(settings, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn rows_of(report: &CheckReport, table: Table) -> u64 {
+    report.rows[table.position()].1
+}
+
+/// A store whose clusters have several levels of pages.
+async fn large(home: &Home) -> Vec<(Table, KeyValues)> {
+    let store = home.open();
+    for n in 0..400_u32 {
+        let rows = batch(|batch| {
+            let key = format!("{:04}", n * 7 % 400);
+            batch.put(Table::Event, &key, vec![n as u8; 300]);
+            batch.put(Table::Transaction, &key, vec![n as u8; 100]);
+            batch.put(Table::Index, format!("an/index/{key}"), "");
+            batch.add(Table::Count, format!("c{}", n % 30), [1]);
+        });
+        store.commit(rows).await.unwrap();
+    }
+    let mut all = Vec::new();
+    for table in Table::ALL {
+        let rows = store.scan(table, b"", &[u8::MAX], Direction::Forward, usize::MAX);
+        all.push((table, rows.await.unwrap()));
+    }
+    assert!(store.close().await);
+    all
+}
+
+/// Answers of a damaged store to reads of all rows.
+#[derive(PartialEq, Eq)]
+enum Reads {
+    AsBefore,
+    /// The store is not opened, or reads are errors.
+    Refused,
+    /// A read says that there is no such row, or answers another one.
+    Wrong,
+}
+
+async fn reads(settings: &StoreSettings, rows: &[(Table, KeyValues)]) -> Reads {
+    let Ok(store) = Store::open(settings) else {
+        return Reads::Refused;
+    };
+    let mut reads = Reads::AsBefore;
+    for (table, rows) in rows {
+        let scan = store.scan(*table, b"", &[u8::MAX], Direction::Forward, usize::MAX);
+        match scan.await {
+            Ok(found) if found != *rows => return Reads::Wrong,
+            Ok(_) => {}
+            Err(_) => reads = Reads::Refused,
+        }
+        for (key, value) in rows {
+            match store.get(*table, key).await {
+                Ok(row) if row.as_ref() != Some(value) => return Reads::Wrong,
+                Ok(_) => {}
+                Err(_) => reads = Reads::Refused,
+            }
+        }
+    }
+    reads
+}
+
+#[tokio::test]
+async fn each_flipped_bit_of_a_database_is_found_and_hides_no_row() {
+    let home = Home::new();
+    let rows = large(&home).await;
+    let whole = fs::read(home.database()).unwrap();
+    assert!(checked(&home.settings()).is_sound());
+    let is_interior = |page: &&[u8]| page[0] == 0x02;
+    let interior: Vec<usize> = whole
+        .chunks(4096)
+        .enumerate()
+        .filter(|(_, page)| is_interior(page))
+        .map(|(number, _)| number)
+        .collect();
+    assert!(interior.len() >= 3, "{interior:?}");
+    let chance = Ids::seeded(20);
+    let number = |below: usize| {
+        let mut bytes = [0; 8];
+        chance.fill(&mut bytes);
+        (u64::from_le_bytes(bytes) % below as u64) as usize
+    };
+    let mut refused = 0;
+    for trial in 0..TRIALS {
+        let bit = match trial % 2 {
+            0 => number(whole.len() * 8),
+            _ => interior[number(interior.len())] * 4096 * 8 + number(4096 * 8),
+        };
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        fs::write(home.database(), &damaged).unwrap();
+        let report = checked(&home.settings());
+        let reads = reads(&home.settings(), &rows).await;
+        assert!(!report.is_sound(), "bit {bit} is not found: {report:?}");
+        assert!(reads != Reads::Wrong, "bit {bit} hides a row");
+        refused += usize::from(reads == Reads::Refused);
+    }
+    assert!(refused > 0, "no damage was read");
+}
+
+const TRIALS: usize = 300;
+
+#[tokio::test]
+async fn a_check_names_tables_rows_and_damaged_keys_of_a_stopped_and_of_a_running_store() {
+    for backend in [Backend::Sqlite, Backend::Sled] {
+        let home = Home::new();
+        let settings = StoreSettings {
+            backend,
+            ..home.settings()
+        };
+        let missing = check(&settings, &mut |_| {});
+        assert!(matches!(missing, Err(MaintenanceError::NoStore { .. })));
+        let store = Store::open(&settings).unwrap();
+        fill(&store, 0, 30).await;
+        let running = check(&settings, &mut |_| {});
+        match backend {
+            Backend::Sled => {
+                assert!(matches!(running, Err(MaintenanceError::Exclusive { .. })));
+            }
+            _ => {
+                let report = running.unwrap();
+                assert!(report.is_running && report.is_sound(), "{report:?}");
+                assert_eq!(rows_of(&report, Table::Event), 30);
+            }
+        }
+        assert!(store.close().await);
+        let report = checked(&settings);
+        assert!(!report.is_running && report.is_sound(), "{report:?}");
+        assert_eq!(rows_of(&report, Table::Event), 30);
+        assert_eq!(rows_of(&report, Table::Count), 1);
+        assert_eq!(report.end.unwrap().sequence, 30);
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_named_and_a_check_changes_nothing() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 30).await;
+    let database = rusqlite::Connection::open(home.database()).unwrap();
+    for change in [
+        "UPDATE history SET value = substr(value, 2) WHERE key = x'00000007'",
+        "UPDATE history SET kind = 4 WHERE key = x'00000008'",
+        "UPDATE history SET key = 'text' WHERE key = x'00000009'",
+    ] {
+        assert_eq!(database.execute(change, []), Ok(1));
+    }
+    drop(database);
+    let report = checked(&home.settings());
+    let named = |row: &DamagedRow| (row.table.clone(), row.key.clone());
+    let mut damaged: Vec<_> = report.damaged.iter().map(named).collect();
+    damaged.sort();
+    assert_eq!(
+        damaged,
+        [
+            ("event".to_owned(), vec![0, 0, 0, 7]),
+            ("event".to_owned(), b"text".to_vec()),
+            ("history".to_owned(), vec![0, 0, 0, 8]),
+        ]
+    );
+    assert_eq!(report.damaged_rows, 3);
+    assert_eq!(text(&store, Table::Event, "none").await, None, "it serves");
+}
+
+#[tokio::test]
+async fn a_store_behind_its_mark_or_with_a_damaged_log_fails_the_check() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 60).await;
+    let killed = home.killed();
+    assert!(checked(&killed.settings()).is_sound());
+    let log = fs::read(killed.log()).unwrap();
+    zero(&killed.log(), log.len() as u64 / 2, 4096);
+    let report = checked(&killed.settings());
+    assert!(
+        report.faults[0].contains("the log is damaged"),
+        "{report:?}"
+    );
+    fs::write(killed.log(), "").unwrap();
+    let report = checked(&killed.settings());
+    assert!(report.faults[0].contains("group 60"), "{report:?}");
+    fs::write(killed.log(), log).unwrap();
+    assert!(checked(&killed.settings()).is_sound());
+    assert_eq!(stored(&killed.open()).await, 60);
+}
+
+#[tokio::test]
+async fn an_empty_database_file_is_named_and_nothing_removes_its_log() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 60).await;
+    let killed = home.killed();
+    let whole = fs::read(killed.database()).unwrap();
+    let log = fs::read(killed.log()).unwrap();
+    fs::write(killed.database(), "").unwrap();
+    let said = "switchyard.sqlite3 is empty";
+    let report = checked(&killed.settings());
+    let is_named = |fault: &String| fault.contains(said);
+    assert!(report.faults.iter().any(is_named), "{report:?}");
+    let shell = Shell::open(&killed.settings()).err().unwrap().to_string();
+    assert!(shell.contains(said), "{shell}");
+    let mark = fs::read(killed.mark()).unwrap();
+    for accepts_loss in [false, true] {
+        let opened = Store::open_beside_copy(&killed.settings(), None, accepts_loss);
+        let refused = opened.err().unwrap().to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+    assert!(log == fs::read(killed.log()).unwrap(), "the log is there");
+    assert!(mark == fs::read(killed.mark()).unwrap());
+    fs::write(killed.database(), whole).unwrap();
+    assert_eq!(stored(&killed.open()).await, 60);
+
+    fs::write(killed.database(), "").unwrap();
+    fs::write(killed.log(), "").unwrap();
+    let refused = killed.refusal().to_string();
+    assert!(refused.contains(said), "{refused}");
+}

@@ -1,0 +1,527 @@
+//! The one thread that writes: group commit, and recovery of the backend when it fails.
+//!
+//! It takes all commits that wait, up to [`STORE_BATCH`], checks each in order against the stored
+//! rows and the changes of those before it, gives the accepted ones to the backend as one batch
+//! with one flush, and only then answers. When the backend fails, every commit of the group is
+//! answered `Unavailable`, and until the backend is open again so is every other.
+//!
+//! A backend that panics has failed like one that answers an error, also when it does so while it
+//! is closed: the thread lives on and opens it again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::Shared;
+use super::batch::{self, Batch, Change};
+use super::error::{CommitError, OpenError};
+use super::group_commit::CommitLoad;
+use super::kv::{Kv, KvError, Row, WriteFailed, contained};
+use super::mark::{Mark, Point};
+use super::table::Table;
+use switchyard_core::limits::STORE_BATCH;
+
+pub(super) enum Message {
+    Commit(Request),
+    /// Commits that were sent before are still made.
+    Close(Option<oneshot::Sender<bool>>),
+}
+
+pub(super) struct Request {
+    pub batch: Batch,
+    pub reply: oneshot::Sender<Reply>,
+}
+
+pub(super) struct Reply {
+    pub verdict: Result<(), CommitError>,
+    /// Goes back to be freed where it was made: memory that one thread takes and another gives back
+    /// costs both several times as much.
+    pub _batch: Batch,
+}
+
+/// How to open the backend again after it has failed.
+pub(super) struct Reopen {
+    /// Tests whether a reopening can succeed, before the failed backend, which may still answer
+    /// reads, is closed.
+    pub probe: Box<dyn Fn() -> Result<(), OpenError> + Send>,
+    pub open: Box<dyn Fn() -> Result<Box<dyn Kv>, OpenError> + Send>,
+}
+
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    receiver: Receiver<Message>,
+    reopen: Reopen,
+    /// The mark of a store on disk.
+    mark: Option<Mark>,
+    /// Set from a failure of the backend until it is open again.
+    failure: Option<Failure>,
+    group: Vec<Request>,
+    load: CommitLoad,
+}
+
+struct Failure {
+    reason: String,
+    /// Puts the rows of the failed group back, should the backend find them in its log.
+    undo: Vec<Row>,
+}
+
+type CheckResults = Vec<Result<(), CommitError>>;
+/// Answers to a group, and its commit point if it changed rows.
+type Written = (CheckResults, Option<Point>);
+
+/// The rows that a group changes, each once, as its last commit leaves them.
+struct Rows<'a> {
+    changes: Vec<Change<'a>>,
+    /// Index of a row in `changes`.
+    latest: HashMap<(Table, &'a [u8]), usize, Quick>,
+    /// The values of the rows of counts that were added to, by where they stand in `changes`.
+    sums: BTreeMap<usize, Vec<u8>>,
+}
+
+/// Reason for which a group was not committed.
+enum Refused {
+    Failed(WriteFailed),
+    Down(String),
+}
+
+impl Writer {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        receiver: Receiver<Message>,
+        reopen: Reopen,
+        mark: Option<Mark>,
+    ) -> Self {
+        Self {
+            shared,
+            receiver,
+            reopen,
+            mark,
+            failure: None,
+            group: Vec::with_capacity(STORE_BATCH),
+            load: CommitLoad::default(),
+        }
+    }
+
+    /// Works until it is closed; then nothing of the store is open any more.
+    pub(super) fn run(mut self) {
+        let closed = loop {
+            if let Some(failure) = self.failure.take() {
+                thread::sleep(RETRY);
+                self.failure = self.recover(failure);
+            }
+            let closing = self.gather();
+            self.serve();
+            if let Some(closed) = closing {
+                break closed;
+            }
+        };
+        let has_stored_all = self.failure.is_none();
+        self.shared.mark_down(Some("it is closed".to_owned()));
+        self.close_backend(has_stored_all);
+        if let Some(mark) = &mut self.mark {
+            mark.flush();
+        }
+        drop(self); // and with it the hold on the directory
+        if let Some(closed) = closed {
+            let _ = closed.send(has_stored_all); // whoever asked may have stopped waiting
+        }
+    }
+
+    /// Commits the group, and answers each of it.
+    fn serve(&mut self) {
+        let mut group = std::mem::take(&mut self.group);
+        let begun = Instant::now();
+        let verdicts = self.decide(&group);
+        self.load.record(self.shared.waiting(), begun.elapsed());
+        self.shared.queue.add_permits(group.len());
+        for (Request { batch, reply }, verdict) in group.drain(..).zip(verdicts) {
+            let _ = reply.send(Reply {
+                verdict,
+                _batch: batch,
+            }); // whoever asked may have stopped waiting
+        }
+        self.group = group;
+        if let Some(mark) = &mut self.mark {
+            mark.flush_when_due();
+        }
+    }
+
+    /// Whether the backend has to be opened again.
+    #[cfg(feature = "simulation")]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// One round of [`Self::run`] that waits for nothing: for a writer without a thread.
+    #[cfg(feature = "simulation")]
+    pub(super) fn turn(&mut self) {
+        if let Some(failure) = self.failure.take() {
+            self.failure = self.recover(failure);
+        }
+        while self.group.len() < STORE_BATCH
+            && let Ok(Message::Commit(request)) = self.receiver.try_recv()
+        {
+            self.group.push(request);
+        }
+        self.serve();
+    }
+
+    /// Fills the group with what waits. Blocks for the first commit, except when a failed backend
+    /// waits to be reopened. Answers `Some` when the store is to be closed after this group.
+    fn gather(&mut self) -> Option<Option<oneshot::Sender<bool>>> {
+        let mut next = match self.failure {
+            None => match self.receiver.recv() {
+                Ok(message) => Some(message),
+                Err(_) => return Some(None),
+            },
+            Some(_) => self.receiver.try_recv().ok(),
+        };
+        // Under load further commits arrive soon. Sharing the flush saves more than the delay
+        // costs.
+        if let Some(wanted) = self.load.wanted() {
+            let shared = &self.shared;
+            let timeout = self.load.timeout();
+            shared.group_wait.wait(wanted, timeout, || shared.waiting());
+        }
+        loop {
+            match next? {
+                Message::Close(closed) => return Some(closed),
+                Message::Commit(request) => self.group.push(request),
+            }
+            if self.group.len() == STORE_BATCH {
+                return None;
+            }
+            next = self.receiver.try_recv().ok();
+        }
+    }
+
+    /// Commits the group, and says what to answer to each of it.
+    fn decide(&mut self, group: &[Request]) -> CheckResults {
+        if group.is_empty() {
+            return Vec::new();
+        }
+        let reason = match self.try_write(group) {
+            Ok((verdicts, reached)) => {
+                if let Some((mark, point)) = self.mark.as_mut().zip(reached) {
+                    mark.reach(point);
+                }
+                self.count(&verdicts);
+                return verdicts;
+            }
+            Err(Refused::Failed(failed)) => self.fail(failed),
+            Err(Refused::Down(reason)) => reason,
+        };
+        let unavailable = || CommitError::Unavailable {
+            reason: reason.clone(),
+        };
+        group.iter().map(|_| Err(unavailable())).collect()
+    }
+
+    /// Writes a group. The reference to the backend ends with this call: a failed backend is closed
+    /// with its last reference.
+    fn try_write(&self, group: &[Request]) -> Result<Written, Refused> {
+        if let Some(failure) = &self.failure {
+            return Err(Refused::Down(failure.reason.clone()));
+        }
+        match self.shared.kv.load_full() {
+            Some(kv) => {
+                let next = self.mark.as_ref().map(Mark::next);
+                write(kv.as_ref().as_ref(), &self.shared, group, next).map_err(Refused::Failed)
+            }
+            None => Err(Refused::Down(self.shared.reason())),
+        }
+    }
+
+    fn count(&self, verdicts: &[Result<(), CommitError>]) {
+        let made = verdicts.iter().filter(|verdict| verdict.is_ok()).count() as u64;
+        if made > 0 {
+            let counters = &self.shared.counters;
+            counters.commits.fetch_add(made, Relaxed);
+            counters.batches.fetch_add(1, Relaxed);
+            counters.largest_batch.fetch_max(made, Relaxed);
+            // Never more than fits: a batch has at most STORE_BATCH.
+            metrics::histogram!("switchyard_store_batch_commits").record(made as f64);
+        }
+    }
+
+    /// Notes that the backend has failed, and answers the reason to give.
+    fn fail(&mut self, failed: WriteFailed) -> String {
+        let reason = failed.error.to_string();
+        self.shared.note(&failed.error);
+        tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
+        self.shared.mark_down(Some(reason.clone()));
+        if !failed.readable {
+            self.close_backend(false);
+        }
+        self.failure = Some(Failure {
+            reason: reason.clone(),
+            undo: failed.undo,
+        });
+        reason
+    }
+
+    /// Opens the failed backend again, reverts unacknowledged commits, and only then lets readers
+    /// use it.
+    fn recover(&mut self, failure: Failure) -> Option<Failure> {
+        match contained(|| self.open_again(&failure.undo)) {
+            Ok(kv) => {
+                self.shared.kv.store(Some(Arc::new(kv)));
+                self.shared.mark_down(None);
+                tracing::info!("the store writes again");
+                None
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                self.shared.mark_down(Some(reason.clone()));
+                Some(Failure { reason, ..failure })
+            }
+        }
+    }
+
+    fn open_again(&self, undo: &[Row]) -> Result<Box<dyn Kv>, KvError> {
+        (self.reopen.probe)().map_err(describe)?;
+        self.close_backend(false);
+        let kv = (self.reopen.open)().map_err(describe)?;
+        let undo: Vec<_> = undo.iter().map(Row::change).collect();
+        if !undo.is_empty()
+            && let Err(again) = change(|| kv.undo(&undo))
+        {
+            close(kv, false);
+            return Err(again.error);
+        }
+        if let Some(mark) = &self.mark
+            && let Err(behind) = mark.check(kv.as_ref())
+        {
+            close(kv, false);
+            return Err(describe(behind));
+        }
+        Ok(kv)
+    }
+
+    /// Takes the backend from the readers, waits for those that are in it, and closes it, in order
+    /// unless it has failed.
+    fn close_backend(&self, in_order: bool) {
+        let Some(mut kv) = self.shared.kv.swap(None) else {
+            return;
+        };
+        while let Err(shared) = Arc::try_unwrap(kv).map(|kv| close(kv, in_order)) {
+            kv = shared;
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// Answers all queued commits, however the writer ends.
+    fn drop(&mut self) {
+        if self.shared.down.load().is_none() {
+            self.shared.mark_down(Some(STOPPED.to_owned()));
+        }
+        self.shared.queue.close();
+        self.shared.tail.close();
+    }
+}
+
+fn write(
+    kv: &dyn Kv,
+    shared: &Shared,
+    group: &[Request],
+    next: Option<Point>,
+) -> Result<Written, WriteFailed> {
+    let (verdicts, rows) =
+        contained(|| evaluate(kv, shared, group)).map_err(|error| WriteFailed {
+            error,
+            undo: Vec::new(), // nothing was written
+            readable: true,
+        })?;
+    let mut changes = rows.changes;
+    for (&at, sum) in &rows.sums {
+        changes[at].value = sum.iter().any(|&byte| byte != 0).then_some(sum);
+    }
+    if changes.is_empty() {
+        return Ok((verdicts, None));
+    }
+    let sequence = next.as_ref().map(Point::row);
+    changes.extend(sequence.as_ref().map(Point::change));
+    change(|| kv.write(&changes))?;
+    Ok((verdicts, next))
+}
+
+/// Backends contain the panics they know of, and then say what to undo. After any other the backend
+/// may show anything.
+fn change(write: impl FnOnce() -> Result<(), WriteFailed>) -> Result<(), WriteFailed> {
+    contained(|| Ok(write())).unwrap_or_else(|error| {
+        Err(WriteFailed {
+            error,
+            undo: Vec::new(),
+            readable: false,
+        })
+    })
+}
+
+/// Closes a backend. Backends write when they are closed, and sled panics when it cannot; unwinding
+/// still closes its file.
+fn close(kv: Box<dyn Kv>, in_order: bool) {
+    let closed = contained(|| {
+        let finished = if in_order { kv.finish() } else { Ok(()) };
+        drop(kv);
+        finished
+    });
+    if let Err(error) = closed {
+        tracing::warn!(store.reason = %error, "the backend was not closed in order, what it has acknowledged is on disk");
+    }
+}
+
+/// Checks each commit against the rows as those before it leave them, and gathers the last change
+/// of each row.
+fn evaluate<'a>(
+    kv: &dyn Kv,
+    shared: &Shared,
+    requests: &'a [Request],
+) -> Result<(CheckResults, Rows<'a>), KvError> {
+    let mut rows = Rows::with_capacity(requests.iter().map(|request| request.batch.len()).sum());
+    let mut verdicts = Vec::with_capacity(requests.len());
+    for Request { batch, .. } in requests {
+        verdicts.push(match rows.take(kv, batch) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(CommitError::Conflict),
+            // Only the commits that need a damaged row are refused.
+            Err(damaged @ KvError::Damaged { .. }) => {
+                shared.note(&damaged);
+                Err(CommitError::Unavailable {
+                    reason: damaged.to_string(),
+                })
+            }
+            Err(error) => return Err(error),
+        });
+    }
+    Ok((verdicts, rows))
+}
+
+impl<'a> Rows<'a> {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            changes: Vec::with_capacity(rows),
+            latest: HashMap::with_capacity_and_hasher(rows, Quick::default()),
+            sums: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the changes of a commit if all its checks hold. After an error nothing of it is taken.
+    fn take(&mut self, kv: &dyn Kv, batch: &'a Batch) -> Result<bool, KvError> {
+        for (table, key, check) in batch.checks() {
+            let holds = match self.latest.get(&(table, key)) {
+                Some(&at) => check.holds(self.value(at)),
+                None => check.holds(kv.get_on_writer(table, key)?.as_deref()),
+            };
+            if !holds {
+                return Ok(false);
+            }
+        }
+        let mut stored = Vec::new();
+        for (table, key, _) in batch.additions() {
+            stored.push(match self.latest.contains_key(&(table, key)) {
+                true => None,
+                false => kv.get_on_writer(table, key)?,
+            });
+        }
+        batch.changes().for_each(|change| self.set(change));
+        for ((table, key, numbers), stored) in batch.additions().zip(stored) {
+            self.add(table, key, numbers, stored);
+        }
+        Ok(true)
+    }
+
+    fn value(&self, at: usize) -> Option<&[u8]> {
+        match self.sums.get(&at) {
+            Some(sum) => sum.iter().any(|&byte| byte != 0).then_some(sum),
+            None => self.changes[at].value,
+        }
+    }
+
+    fn set(&mut self, change: Change<'a>) {
+        let row = (change.table, change.key);
+        let at = *self.latest.entry(row).or_insert(self.changes.len());
+        if at == self.changes.len() {
+            self.changes.push(change);
+        } else {
+            self.sums.remove(&at);
+            self.changes[at] = change;
+        }
+    }
+
+    /// Adds to a row of counts. `stored`: the row in the backend, for the group's first addition.
+    fn add(&mut self, table: Table, key: &'a [u8], numbers: &[u8], stored: Option<Vec<u8>>) {
+        let at = match self.latest.get(&(table, key)) {
+            Some(&at) => at,
+            None => {
+                let sum = stored.unwrap_or_default();
+                let at = self.changes.len();
+                self.set(Change {
+                    table,
+                    key,
+                    value: None,
+                });
+                self.sums.insert(at, sum);
+                at
+            }
+        };
+        let given = self.changes[at].value;
+        let sum = self
+            .sums
+            .entry(at)
+            .or_insert_with(|| given.unwrap_or_default().to_vec());
+        if !batch::add(sum, numbers) {
+            tracing::error!(
+                store.table = table.name(),
+                "a count would have fallen below zero and stays there: the store is damaged, restore it from a backup"
+            );
+        }
+    }
+}
+
+/// Hashes the rows of one group. The standard one is made to withstand chosen keys; here the worst
+/// that these can do is to have a few thousand rows compared with each other.
+type Quick = BuildHasherDefault<QuickHasher>;
+
+#[derive(Default)]
+struct QuickHasher(u64);
+
+impl Hasher for QuickHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    /// Lengths and tables.
+    fn write_usize(&mut self, number: usize) {
+        self.0 = self.0.rotate_left(8) ^ number as u64;
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.write_usize(number.cast_unsigned());
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// An error with its cause, in one sentence.
+fn describe(error: OpenError) -> KvError {
+    KvError::Failed(match std::error::Error::source(&error) {
+        Some(source) => format!("{error} ({source})"),
+        None => error.to_string(),
+    })
+}
+
+pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
+/// Pause before a failed backend is opened again, and the longest wait of a commit for its error.
+pub(super) const RETRY: Duration = Duration::from_millis(100);

@@ -1,0 +1,14 @@
+//! Access to the machine: time, randomness, addresses that may be reached, memory, disk space, open
+//! files and memory dumps.
+
+// Each `unsafe` block is proven by its own comment.
+#![deny(clippy::multiple_unsafe_ops_per_block)]
+
+pub mod clock;
+pub mod descriptors;
+pub mod dumps;
+pub mod egress;
+pub mod ids;
+pub mod resources;
+#[cfg(feature = "simulation")]
+pub mod simulation;
