@@ -1,5 +1,7 @@
 //! Start, refused starts and stop of the program, through the real binary.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;

@@ -1,6 +1,8 @@
 //! Flutterwave's library in the whole engine, against Flutterwave's simulator: the merchant's view,
 //! and the provider's ledger.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 #[path = "../../plugins/flutterwave/tests/simulator/mod.rs"]
 mod simulator;
 

@@ -1,6 +1,8 @@
 //! pawaPay's library in the whole engine, against pawaPay's simulator: the merchant's view, and the
 //! provider's ledger.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 #[path = "../../plugins/pawapay/tests/simulator/mod.rs"]
 mod simulator;
 

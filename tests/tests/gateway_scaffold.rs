@@ -1,6 +1,8 @@
 //! A new provider is a folder and nothing else: one is begun outside of the repository, tested,
 //! built, and paid through.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,8 @@
 //! Stripe's library in the whole engine, against Stripe's simulator: the merchant's view, and the
 //! provider's ledger.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 #[path = "../../plugins/stripe/tests/simulator/mod.rs"]
 mod simulator;
 

@@ -1,5 +1,7 @@
 //! The server is killed in the middle of its work, again and again, without a loss.
 
+#![expect(clippy::print_stdout, reason = "progress of a long test")]
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

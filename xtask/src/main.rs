@@ -13,6 +13,8 @@
 //! - `stage` only builds, and puts the program and its gateways into one folder, for tests that
 //!   start the real program.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 mod bench;
 mod coverage;
 mod fuzz;

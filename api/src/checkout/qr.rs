@@ -32,10 +32,7 @@ pub fn svg(text: &str, label: &str) -> Option<String> {
 const QUIET: usize = 4;
 
 #[derive(Template)]
-#[template(
-    ext = "html",
-    source = r##"<svg viewBox="0 0 {{ side }} {{ side }}" role="img" aria-label="{{ label }}" shape-rendering="crispEdges"><path fill="#000" d="{{ path }}"/></svg>"##
-)]
+#[template(path = "checkout/qr.svg", escape = "html")]
 struct Drawing<'a> {
     side: usize,
     label: &'a str,

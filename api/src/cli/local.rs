@@ -1,5 +1,7 @@
 //! Commands that need no server: creating keys that are outside the store.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::path::PathBuf;
 
 use anyhow::ensure;

@@ -1,5 +1,7 @@
 //! `switchyard reseal`.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::path::PathBuf;
 
 use anyhow::Context as _;

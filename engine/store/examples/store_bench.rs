@@ -3,6 +3,8 @@
 //!
 //! Each committer makes one commit after the other, of six rows as a new payment has them, and waits for each.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

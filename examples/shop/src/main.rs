@@ -8,6 +8,8 @@
 //!
 //! Everything else is left out: orders are in memory, and there is one product.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,6 +1,8 @@
 //! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON.
 //! `cargo xtask gateway check` builds and runs it.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

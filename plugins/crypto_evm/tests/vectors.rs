@@ -1,5 +1,7 @@
 //! Addresses from xpubs against published vectors, and the manifest against the catalogue.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::collections::BTreeSet;
 
 use gateway_crypto_evm::address::Address;

@@ -4,6 +4,8 @@
 //!
 //! `cargo xtask test doubles` installs the package and runs this; it is ignored otherwise.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod simulator;
 
 use std::io::Write as _;

@@ -1,6 +1,8 @@
 //! Flutterwave's charges and transfers of a span of time: what their fields mean, and pages of the
 //! simulator.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod simulator;
 
 use gateway_flutterwave::Flutterwave;

@@ -1,6 +1,8 @@
 //! The table of methods against the manifest and the engine's catalogue, and how numbers, banks and
 //! amounts are written.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::collections::BTreeSet;
 
 use gateway_flutterwave::methods::{METHODS, Method, USSD_BANKS, Way, ussd_bank};

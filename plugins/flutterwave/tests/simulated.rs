@@ -1,5 +1,7 @@
 //! The gateway against Flutterwave's simulator, over real HTTP: every method, and every trap.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod simulator;
 
 use std::time::Duration;

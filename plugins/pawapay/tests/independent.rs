@@ -3,6 +3,8 @@
 //!
 //! `cargo xtask test doubles` installs the package and runs these; they are ignored otherwise.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod simulator;
 
 use std::io::Write as _;

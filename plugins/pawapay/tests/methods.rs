@@ -1,5 +1,7 @@
 //! The table of operators against the manifest, the engine's catalogue and pawaPay's own list.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod simulator;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,8 @@
 //! The gateway against pawaPay's simulator, over real HTTP: every published test number, and every
 //! trap.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod simulator;
 
 use std::time::Duration;

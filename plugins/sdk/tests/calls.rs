@@ -1,5 +1,7 @@
 //! A gateway as its author writes it, driven without a library.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::time::Duration;
 
 use serde::Deserialize;

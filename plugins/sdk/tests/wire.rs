@@ -1,6 +1,8 @@
 //! Compares every message of the wire with its golden file. A file may gain fields; existing fields
 //! stay.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;

@@ -1,5 +1,7 @@
 //! Stripe's sessions of a span of time: what their fields mean, and pages of the simulator.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod simulator;
 
 use gateway_stripe::Stripe;

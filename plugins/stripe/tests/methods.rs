@@ -1,6 +1,8 @@
 //! The table of cards against the manifest and the engine's catalogue, and amounts in Stripe's
 //! notation.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::collections::BTreeSet;
 
 use gateway_stripe::cards::{CARDS, Card, LARGEST, named};

@@ -1,5 +1,7 @@
 //! Faults of the testkit change responses, and never the simulator's ledger.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::time::Duration;
 
 use axum::Router;

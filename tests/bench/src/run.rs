@@ -1,6 +1,8 @@
 //! Runs the parts, each in a process of its own, and reports their results. A part that fails or
 //! hangs does not keep the others from being measured.
 
+#![expect(clippy::print_stdout, reason = "progress of a long test")]
+
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;

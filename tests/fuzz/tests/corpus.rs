@@ -1,6 +1,8 @@
 //! Every target over its corpus, and over mutations of it. `cargo xtask fuzz` continues with the
 //! same corpus under libFuzzer.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! Harm that a library can do to its process. Most of it does not return.
 
+#![expect(clippy::print_stdout, reason = "a misuse that the host has to survive")]
+
 use std::hint::black_box;
 use std::io::Write as _;
 use std::time::Duration;

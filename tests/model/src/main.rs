@@ -1,5 +1,7 @@
 //! Command line of the model checker.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 

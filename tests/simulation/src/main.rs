@@ -1,6 +1,8 @@
 //! Runs histories: many seeds on all cores, one seed with all its lines, or each planted fault
 //! until it is found.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,7 @@
 //! Each flow survives a crash at every step, with any response of its provider.
 
+#![expect(clippy::print_stdout, reason = "progress of a long test")]
+
 use switchyard_simulation::plan::{Plan, Trouble};
 use switchyard_simulation::survives_a_death_at_every_step;
 

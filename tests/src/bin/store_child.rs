@@ -2,6 +2,8 @@
 //! is printed after its acknowledgment. A patient one prints what the store refuses, and tries the
 //! same commit again.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! `cargo xtask sweep`: kills the real program under load, or restores backups of it, and prints
 //! the figures by the provider's books.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use super::{Finding, Source};
 const CRATE_ARROWS: &[(&str, &[&str], &str)] = &[
     (
         "engine/",
-        &["axum", "tower-http", "askama", "switchyard"],
+        &["axum", "tower-http", "switchyard"],
         "the engine has no HTTP server in it: that is `api`",
     ),
     (

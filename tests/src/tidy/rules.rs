@@ -4,7 +4,7 @@ use super::arrows::{crate_arrows, impure_core};
 use super::documents::markdown_title;
 use super::modules::module_dependencies;
 use super::script::script_function_length;
-use super::{FUNCTION_LINES, Finding, Source};
+use super::{Finding, Source};
 
 type Rule = fn(&Source) -> Vec<Finding>;
 
@@ -12,17 +12,14 @@ type Rule = fn(&Source) -> Vec<Finding>;
 pub const RULES: &[(&str, Rule)] = &[
     ("file at most 600 lines", file_length),
     ("line at most 140 characters", line_length),
-    ("function at most 70 lines", function_length),
     (
         "function of a script at most 70 lines",
         script_function_length,
     ),
     ("secrets are not compared with ==", secrets_compared),
     ("banned words and calls", banned),
-    ("no bare unwrap outside tests", bare_unwrap),
     ("operators' JSON has types", string_subscripts),
     ("no floating point near money", floats_near_money),
-    ("every unsafe has its proof", unsafe_without_proof),
     ("one title a Markdown file", markdown_title),
     ("crates depend downward", crate_arrows),
     ("the core is pure", impure_core),
@@ -72,77 +69,9 @@ fn line_length(source: &Source) -> Vec<Finding> {
     source.text.lines().enumerate().filter_map(long).collect()
 }
 
-fn function_length(source: &Source) -> Vec<Finding> {
-    if !source.has_extension(&["rs"]) {
-        return Vec::new();
-    }
-    functions(&source.code)
-        .into_iter()
-        .filter(|function| function.lines > FUNCTION_LINES)
-        .map(|Function { name, line, lines }| {
-            let says = format!(
-                "`{name}` has {lines} lines, {FUNCTION_LINES} are allowed: give its parts names"
-            );
-            finding(source, line, says)
-        })
-        .collect()
-}
-
-struct Function {
-    name: String,
-    line: usize,
-    lines: usize,
-}
-
-/// The functions with a body, by matching braces. Comments and strings are blanked already.
-fn functions(code: &str) -> Vec<Function> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(at) = code[from..].find("fn ").map(|at| from + at) {
-        from = at + 3;
-        let starts_word = code[..at]
-            .chars()
-            .next_back()
-            .is_none_or(|c| !c.is_alphanumeric() && c != '_');
-        let name: String = code[from..]
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect();
-        let Some(body) = body_of(&code[from..]).filter(|_| starts_word && !name.is_empty()) else {
-            continue;
-        };
-        let lines = code[at..from + body].matches('\n').count() + 1;
-        found.push(Function {
-            name,
-            line: code[..at].matches('\n').count() + 1,
-            lines,
-        });
-    }
-    found
-}
-
-/// End of the body that follows this signature; `None` for a declaration.
-fn body_of(signature: &str) -> Option<usize> {
-    let (mut brackets, mut braces) = (0, 0);
-    for (at, c) in signature.char_indices() {
-        match c {
-            '(' | '[' if braces == 0 => brackets += 1,
-            ')' | ']' if braces == 0 => brackets -= 1,
-            ';' if braces == 0 && brackets == 0 => return None,
-            '{' => braces += 1,
-            '}' if braces <= 1 => return Some(at),
-            '}' => braces -= 1,
-            _ => {}
-        }
-    }
-    None
-}
-
 /// Files in which a banned text is searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Within {
-    /// Rust, comments and strings aside.
-    Code,
     /// Rust, comments, strings and tests aside.
     CodeOutsideTests,
     /// The comments of Rust files; other files as a whole.
@@ -168,9 +97,6 @@ const fn ban(text: &'static str, within: Within, instead: &'static str) -> Ban {
     }
 }
 
-const CLOCK: &str =
-    "take a `Clock` (engine/system/src/clock.rs); for durations in metrics `tokio::time::Instant`";
-const IDS: &str = "take `Ids` (engine/system/src/ids.rs): one seed, one history";
 const DO_IT: &str = "do it now, or open an issue and say what is missing in the docs";
 const CONTRACT: &str = "use a struct of api/src/operator/contract: the other side uses it, too";
 /// The configuration of a gateway, which its JSON schema describes, and the reading of any body.
@@ -183,47 +109,10 @@ const FREE_FORM: &[&str] = &[
     "api/src/operator/form.rs",
     "api/src/operator/shape.rs",
 ];
-const IDS_HOME: &[&str] = &["engine/system/src/ids.rs", "examples/shop/"];
-
 pub const BANS: &[Ban] = &[
-    ban(
-        "todo!",
-        Within::Code,
-        "write the code; what is not there yet has no function",
-    ),
-    ban(
-        "unimplemented!",
-        Within::Code,
-        "write the code; what is not there yet has no function",
-    ),
-    ban("dbg!", Within::Code, "use `tracing`, or delete it"),
     ban("FIXME", Within::Comments, DO_IT),
     ban("TODO", Within::Comments, DO_IT),
     ban("XXX", Within::Comments, DO_IT),
-    Ban {
-        except: &["engine/system/src/clock.rs"],
-        ..ban("SystemTime::now", Within::Code, CLOCK)
-    },
-    Ban {
-        except: &["xtask/", "tests/bench/", "tests/model/"],
-        ..ban("std::time::Instant", Within::Code, CLOCK)
-    },
-    Ban {
-        except: IDS_HOME,
-        ..ban("rand::random", Within::Code, IDS)
-    },
-    Ban {
-        except: IDS_HOME,
-        ..ban("rand::rng", Within::Code, IDS)
-    },
-    Ban {
-        except: IDS_HOME,
-        ..ban("Uuid::new_v4", Within::Code, IDS)
-    },
-    Ban {
-        only_under: "engine/",
-        ..ban("println!", Within::CodeOutsideTests, "use `tracing`")
-    },
     Ban {
         only_under: "api/src/operator/",
         ..ban("json!", Within::CodeOutsideTests, CONTRACT)
@@ -245,7 +134,6 @@ fn banned(source: &Source) -> Vec<Finding> {
     let mut found = Vec::new();
     for ban in BANS {
         let (text, last) = match ban.within {
-            Within::Code => (&source.code, usize::MAX),
             Within::CodeOutsideTests => (&source.code, tests_begin - 1),
             Within::Comments => (&source.comments, usize::MAX),
         };
@@ -281,31 +169,6 @@ pub(super) fn has_word(line: &str, text: &str) -> bool {
     };
     line.match_indices(text)
         .any(|(at, _)| !text.starts_with(char::is_alphanumeric) || free(&line[..at]))
-}
-
-/// An `unwrap` that cannot fail says why, on its line or right above.
-fn bare_unwrap(source: &Source) -> Vec<Finding> {
-    if !source.has_extension(&["rs"]) {
-        return Vec::new();
-    }
-    let comments: Vec<&str> = source.comments.lines().collect();
-    let says_why = |at: usize| {
-        comments[at.saturating_sub(1)..=at]
-            .iter()
-            .any(|line| line.contains("//"))
-    };
-    let lines = source
-        .code
-        .lines()
-        .enumerate()
-        .take(source.tests_begin() - 1);
-    lines
-        .filter(|(at, line)| line.contains(".unwrap()") && !says_why(*at))
-        .map(|(at, _)| {
-            let says = "`unwrap` without a comment that proves it: prove it, use `expect(\"why\")` or return the error";
-            finding(source, at + 1, says.to_owned())
-        })
-        .collect()
 }
 
 /// Operators' JSON is read through the structs of the contract. A field that is read by its name in
@@ -408,33 +271,6 @@ fn compares_secret(line: &str, sign: &str) -> bool {
         let mut names = [left, right].into_iter().flatten();
         names.any(|name| GUESSED.iter().any(|word| name.ends_with(word)))
     })
-}
-
-fn unsafe_without_proof(source: &Source) -> Vec<Finding> {
-    if !source.has_extension(&["rs"]) {
-        return Vec::new();
-    }
-    let comments: Vec<&str> = source.comments.lines().collect();
-    let has_proof = |at: usize| {
-        comments[at.saturating_sub(8)..=at]
-            .iter()
-            .any(|line| line.contains("SAFETY:"))
-    };
-    let is_claim = |line: &str| has_word(line, "unsafe {") || has_word(line, "unsafe impl");
-    let lines = source
-        .code
-        .lines()
-        .enumerate()
-        .filter(|(at, line)| is_claim(line) && !has_proof(*at));
-    lines
-        .map(|(at, _)| {
-            finding(
-                source,
-                at + 1,
-                "`unsafe` without a `// SAFETY:` proof above it".to_owned(),
-            )
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! A crash at every step: before and after each flush, and at each request that arrives outside. In
 //! the end everything is as if the process had never died.
 
+#![expect(clippy::print_stdout, reason = "progress of a long test")]
+
 use switchyard_tests::crash::{Tried, every_step};
 use switchyard_tests::programmable_as;
 

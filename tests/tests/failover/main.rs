@@ -1,6 +1,8 @@
 //! Fail-over, the breaker and the simulation, through a whole engine and over real HTTP, at a
 //! provider with books.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod between;
 mod breaker;
 mod classes;

@@ -1,6 +1,8 @@
 //! Ten thousand payments at three gateways, each of which fails in five ways, six in a hundred
 //! each.
 
+#![expect(clippy::print_stdout, reason = "progress of a long test")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

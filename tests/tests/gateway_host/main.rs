@@ -1,6 +1,8 @@
 //! The host of gateways against real libraries: the test gateway, one that misbehaves, one in C,
 //! and crafted files that are none.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod bench;
 mod calls;
 mod engine;

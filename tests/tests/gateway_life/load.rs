@@ -1,6 +1,8 @@
 //! Gateways are added, upgraded, rolled back and removed while payments and payouts go through
 //! them, without any effect on these.
 
+#![expect(clippy::print_stdout, reason = "progress of a long test")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! A transaction to start from, commands by name, and a world that steps through them.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! Requests of the gateway, and the meaning of each of Flutterwave's responses, row by row, without
 //! a network.
 
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
+
 mod answers;
 mod others;
 mod requests;
