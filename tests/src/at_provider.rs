@@ -18,6 +18,7 @@ use switchyard_engine::engine::{Choice, NewPayment};
 use switchyard_engine::testing::{Bench, START, Wanted, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways, Listing, ListingCall};
 use switchyard_records::NewCustomer;
+use switchyard_store::Store;
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 use switchyard_testkit::Letter;
@@ -44,6 +45,14 @@ impl AtProvider {
     /// # Errors
     /// When the engine refuses either.
     pub async fn start(library: &Path, config: Value) -> anyhow::Result<Self> {
+        Self::start_on(Store::memory(), library, config).await
+    }
+
+    /// [`Self::start`] on a store of the test.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_on(store: Store, library: &Path, config: Value) -> anyhow::Result<Self> {
         let folder = TempDir::new()?;
         let clock = Clock::manual(START);
         let settings = GatewaySettings {
@@ -55,6 +64,7 @@ impl AtProvider {
         let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
         let version = gateways.add(library).await?;
         let wanted = Wanted {
+            store,
             clock,
             ..Wanted::with(gateways)
         };

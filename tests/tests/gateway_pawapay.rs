@@ -14,6 +14,7 @@ use std::time::Duration;
 use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::testing::{amount, customer};
+use switchyard_store::{Denier, Store};
 use switchyard_testkit::Mishap;
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, pawapay_gateway};
@@ -39,8 +40,12 @@ impl Deref for Bench {
 
 impl Bench {
     async fn start() -> anyhow::Result<Self> {
+        Self::start_on(Store::memory()).await
+    }
+
+    async fn start_on(store: Store) -> anyhow::Result<Self> {
         let pawapay = Simulator::start(AtProvider::starts_at()).await;
-        let at = AtProvider::start(&pawapay_gateway(), pawapay.config()).await?;
+        let at = AtProvider::start_on(store, &pawapay_gateway(), pawapay.config()).await?;
         Ok(Self { pawapay, at })
     }
 
@@ -161,10 +166,11 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_whose_commit_is_wrongly_refused_is_stored_and_dispatched_once()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
+    let denier = Denier::default();
+    let bench = Bench::start_on(denier.over(Store::memory())).await?;
     bench.pawapay.settle_after(4);
     let (answer, until) = tokio::sync::oneshot::channel();
-    bench.merchant.engine.store().deny_next_commit(until);
+    denier.deny_next_commit(until);
     // Its timer is due at once: it is dispatched while the answer of the store is still out.
     let dispatched = eventually("the payout", SOON, || async {
         bench.merchant.clock.advance(Duration::from_millis(250));

@@ -1,5 +1,7 @@
 //! Count of the product's lines of Rust: without blank lines, comments and tests.
 
+#![expect(clippy::print_stdout, reason = "output of a command")]
+
 use std::collections::BTreeMap;
 
 use switchyard_tests::tidy::{Source, repository_files};
