@@ -7,6 +7,8 @@
 mod keys;
 mod parse;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::digest::{SHA256, SHA512, digest};
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_ASN1,
@@ -62,11 +64,10 @@ impl Signed {
             ))?;
             base += &format!("\"{component}\": {value}\n");
         }
-        base += &format!("\"@signature-params\": {}", input.serialized);
-        let text = |name| input.text(name).map(str::to_owned);
+        base += &format!("\"@signature-params\": {}", input.raw);
         Ok(Self {
-            key_id: text("keyid").ok_or(Untrusted("it names no key"))?,
-            algorithm: text("alg").unwrap_or_default(),
+            key_id: input.text("keyid").ok_or(Untrusted("it names no key"))?,
+            algorithm: input.text("alg").unwrap_or_default(),
             created: input.number("created").ok_or(Untrusted("it has no date"))?,
             expires: input
                 .number("expires")
@@ -178,6 +179,12 @@ fn joined(news: &Callback, name: &str) -> Option<String> {
         .map(|(_, value)| value.trim());
     let values: Vec<&str> = values.collect();
     (!values.is_empty()).then(|| values.join(", "))
+}
+
+/// `Content-Digest` of a body.
+pub fn content_digest(body: &[u8]) -> String {
+    let digest = BASE64.encode(digest(&SHA512, body));
+    format!("sha-512=:{digest}:")
 }
 
 /// Without these a signature for one message would do for another.

@@ -1,63 +1,87 @@
-//! Structured fields (RFC 9651) of signatures.
+//! As much of structured fields (RFC 8941) as signatures need.
 
-use sfv::{Dictionary, Item, ListEntry, ListSerializer, Parameters, Parser};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 
-/// Member of `Signature-Input`: `sig-pp=("@method" "content-digest");alg="…";created=1`.
+/// One member of `Signature-Input`: `sig-pp=("@method" "content-digest");alg="…";created=1`.
 #[derive(Debug)]
 pub struct Input {
     pub label: String,
     pub components: Vec<String>,
-    parameters: Parameters,
-    /// Serialized value of the member, which is signed as `@signature-params`.
-    pub serialized: String,
+    parameters: Vec<(String, String)>,
+    /// The value as it stands in the header: it is signed in this form.
+    pub raw: String,
 }
 
 impl Input {
-    /// Reads the member of pawaPay's name, or the only member.
+    /// The member that is pawaPay's, or the only one.
     pub fn read(header: &str) -> Option<Self> {
-        let mut members: Dictionary = Parser::new(header).parse().ok()?;
-        let (label, member) = match members.len() {
-            1 => members.pop()?,
-            _ => members.swap_remove_entry(LABEL)?,
+        let members = split(header, ',');
+        let member = match members.as_slice() {
+            [one] => one,
+            several => several
+                .iter()
+                .find(|member| member.trim().starts_with(LABEL))?,
         };
-        let mut serializer = ListSerializer::new();
-        serializer.members([&member]);
-        let ListEntry::InnerList(list) = member else {
-            return None;
-        };
+        let (label, raw) = member.trim().split_once('=')?;
+        let raw = raw.trim();
+        let (list, parameters) = raw.strip_prefix('(')?.split_once(')')?;
+        let components = list.split_ascii_whitespace().map(quoted);
+        // A component with parameters of its own (`"x";sf`) is none that pawaPay uses.
+        let components: Vec<String> = components.collect::<Option<_>>()?;
+        let parameters = split(parameters, ';').into_iter().skip(1).map(|parameter| {
+            let (name, value) = parameter.trim().split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        });
         Some(Self {
-            label: label.into(),
-            components: list.items.iter().map(component).collect::<Option<_>>()?,
-            parameters: list.params,
-            serialized: serializer.finish()?,
+            label: label.trim().to_owned(),
+            components,
+            parameters: parameters.collect::<Option<_>>()?,
+            raw: raw.to_owned(),
         })
     }
 
-    pub fn text(&self, name: &str) -> Option<&str> {
-        Some(self.parameters.get(name)?.as_string()?.as_str())
+    pub fn text(&self, name: &str) -> Option<String> {
+        quoted(self.parameter(name)?)
     }
 
     pub fn number(&self, name: &str) -> Option<i64> {
-        Some(self.parameters.get(name)?.as_integer()?.into())
+        self.parameter(name)?.parse().ok()
+    }
+
+    fn parameter(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
     }
 }
 
-/// Bytes of a member: `sha-512=:…:`.
+/// A member that holds bytes: `sha-512=:…:`.
 pub fn bytes_of(header: &str, label: &str) -> Option<Vec<u8>> {
-    let members: Dictionary = Parser::new(header).parse().ok()?;
-    match members.get(label)? {
-        ListEntry::Item(item) => Some(item.bare_item.as_byte_sequence()?.to_vec()),
-        ListEntry::InnerList(_) => None,
-    }
+    let member = split(header, ',').into_iter().find_map(|member| {
+        let (name, value) = member.trim().split_once('=')?;
+        (name.trim().eq_ignore_ascii_case(label)).then_some(value)
+    })?;
+    let text = member.trim().strip_prefix(':')?.strip_suffix(':')?;
+    BASE64.decode(text).ok()
 }
 
-/// Name of a covered component. pawaPay uses none with parameters (`"x";sf`).
-fn component(item: &Item) -> Option<String> {
-    let name = item.bare_item.as_string()?;
-    item.params.is_empty().then(|| name.as_str().to_owned())
+fn quoted(text: &str) -> Option<String> {
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    // No name or id of pawaPay has a character that would be escaped.
+    (!inner.contains(['"', '\\'])).then(|| inner.to_owned())
 }
 
-const LABEL: &str = "sig-pp";
+/// Splits outside quotation marks.
+fn split(text: &str, at: char) -> Vec<&str> {
+    let mut is_quoted = false;
+    text.split(|char| {
+        is_quoted ^= char == '"';
+        char == at && !is_quoted
+    })
+    .collect()
+}
+
+const LABEL: &str = "sig-pp=";
 
 #[cfg(test)]
 mod tests {
@@ -69,21 +93,18 @@ mod tests {
         let input = Input::read(header).unwrap();
         assert_eq!(input.label, "sig-pp");
         assert_eq!(input.components, ["@method", "@path"]);
-        assert_eq!(input.text("keyid"), Some("K:1"));
+        assert_eq!(input.text("keyid").as_deref(), Some("K:1"));
         assert_eq!(input.number("created"), Some(5));
-        assert_eq!(input.number("keyid"), None);
         assert_eq!(
-            input.serialized,
+            input.raw,
             r#"("@method" "@path");alg="x";keyid="K:1";created=5"#
         );
         for broken in [
             "",
             "sig-pp",
             "sig-pp=",
-            "sig-pp=7",
             r#"sig-pp=("@method""#,
             "sig-pp=(@method)",
-            "sig-pp=(7)",
             r#"sig-pp=("@query-param";name="id");keyid="K""#,
             r#"a=("@method");keyid="1", b=("@method");keyid="2""#,
         ] {
@@ -95,14 +116,8 @@ mod tests {
     fn bytes_stand_between_colons() {
         let header = "sha-256=:AQI=:, sha-512=:Aw==:";
         assert_eq!(bytes_of(header, "sha-512"), Some(vec![3]));
-        assert_eq!(bytes_of(header, "sha-256"), Some(vec![1, 2]));
-        for (header, label) in [
-            (header, "md5"),
-            ("a=AQI=", "a"),
-            ("a=:?:", "a"),
-            ("a=(:AQI=:)", "a"),
-            ("", "a"),
-        ] {
+        assert_eq!(bytes_of(header, "SHA-256"), Some(vec![1, 2]));
+        for (header, label) in [(header, "md5"), ("a=AQI=", "a"), ("a=:?:", "a"), ("", "a")] {
             assert_eq!(bytes_of(header, label), None, "{header}");
         }
     }

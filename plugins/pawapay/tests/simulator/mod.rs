@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use switchyard_testkit::{Ledger, Letter, Loopback, Mishaps};
 
 pub use self::providers::{cases, providers};
-pub use self::signing::{Scheme, Signer, content_digest};
+pub use self::signing::{Scheme, Signer};
 pub use self::transfers::{Kind, Transfer};
 
 /// The one account that it has.

@@ -87,7 +87,10 @@ impl Signer {
         let (_, rest) = url.split_once("://").unwrap();
         let (authority, path) = rest.split_at(rest.find('/').unwrap());
         let content_type = "application/json; charset=UTF-8";
-        let content_digest = content_digest(&body);
+        let content_digest = format!(
+            "sha-512=:{}:",
+            BASE64.encode(digest(&SHA512, body.as_bytes()))
+        );
         let parameters = format!(
             "(\"@method\" \"@authority\" \"@path\" \"signature-date\" \"content-digest\" \"content-type\");\
              alg=\"{}\";keyid=\"{}\";created={created};expires={}",
@@ -138,12 +141,6 @@ impl Signer {
             Scheme::RsaPss => "rsa-pss-sha512",
         }
     }
-}
-
-/// `Content-Digest` of a body.
-pub fn content_digest(body: &str) -> String {
-    let digest = BASE64.encode(digest(&SHA512, body.as_bytes()));
-    format!("sha-512=:{digest}:")
 }
 
 /// SubjectPublicKeyInfo before the point, for each curve.
