@@ -82,7 +82,7 @@ impl Store {
     }
 
     /// Opens a store and compares it with its continuous copy, if it can be read in seconds. A
-    /// store that ends before its copy gets a restore record: see [`Restored`].
+    /// store that ends before its copy gets a restore record: see [`super::Restored`].
     pub fn open_beside_copy(
         settings: &StoreSettings,
         copy: Option<&Path>,
