@@ -13,7 +13,7 @@ pub const fn breaks(fault: Fault) -> &'static str {
         Fault::JournalSkipped => "money::everything_sent_is_in_the_journal",
         Fault::AnswerUnwritten => "money::everything_answered_is_in_the_journal",
         Fault::AnsweredEarly => "states::nothing_accepted_is_lost",
-        Fault::CommitTorn => "mails::one_about_each_end",
+        Fault::CommitTorn => "states::everything_comes_to_an_end",
         Fault::UnknownRetried => "money::unknown_is_never_shown_as_failed",
         Fault::OutboxDropped => "deliveries::at_least_once",
         Fault::DeliveryForgotten => "deliveries::at_least_once",
