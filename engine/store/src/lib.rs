@@ -22,11 +22,11 @@
 //! There are no transactions over several calls: read, decide, and let a check detect a concurrent
 //! change.
 //!
-//! [`Store`] is the whole interface; below it the embedded store is one writer thread (`writer`)
-//! over a small backend trait (`kv`) with three backends: SQLite, sled and memory. Reads go to the
-//! backend on the caller's thread, because they are answered from memory or the page cache; only
-//! long scans go to a thread of their own. With sled a read also waits for a flush in progress,
-//! because sled shows rows before they are flushed.
+//! [`Store`] is the handle that callers have, [`Storage`] the interface below it. The embedded
+//! storage is one writer thread (`writer`) over a small backend trait (`kv`) with three backends:
+//! SQLite, sled and memory. Reads go to the backend on the caller's thread, because they are
+//! answered from memory or the page cache; only long scans go to a thread of their own. With sled a
+//! read also waits for a flush in progress, because sled shows rows before they are flushed.
 
 mod backend;
 mod backup;
