@@ -1,5 +1,5 @@
-//! Requests that a program generates from `/openapi.json`: each response is as the document says,
-//! and none is an internal error.
+//! Requests that a program generates from the OpenAPI documents: each response is as its document
+//! says, and none is an internal error.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -14,43 +14,84 @@ use tokio::process::Command;
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance,negative_data_rejection,ignored_auth,unsupported_method";
 
+/// One of the two APIs, as the generator gets to know it.
+struct Api<'a> {
+    document: &'a str,
+    token: &'a str,
+    /// Values of parameters of the paths, by name. Made-up ids only ever get a 404.
+    parameters: Vec<(&'a str, String)>,
+    examples: &'a str,
+}
+
 #[tokio::test]
 #[ignore = "needs schemathesis: `cargo xtask test contract` installs it"]
-async fn generated_requests_meet_no_fault_and_no_undocumented_answer() -> anyhow::Result<()> {
+async fn generated_requests_of_merchants_meet_no_fault_and_no_undocumented_response()
+-> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;
-    let dev = server.dev();
+    let (payment, payout) = transactions(&server).await?;
+    let api = Api {
+        document: "/openapi.json",
+        token: &server.dev().sandbox_secret_key,
+        parameters: vec![("paymentId", payment), ("payoutId", payout)],
+        examples: "40",
+    };
+    generate(&server, &api).await
+}
+
+#[tokio::test]
+#[ignore = "needs schemathesis: `cargo xtask test contract` installs it"]
+async fn generated_requests_of_operators_meet_no_fault_and_no_undocumented_response()
+-> anyhow::Result<()> {
+    let server = Server::start(Setup::default()).await?;
+    let (payment, _) = transactions(&server).await?;
+    let app = &server.dev().app_id;
+    let connections = server
+        .operator()
+        .get(&format!("/operator/v1/apps/{app}/connections"))
+        .await?
+        .expect(200)?;
+    let connection = connections.body["data"][0]["id"].as_str();
+    let api = Api {
+        document: "/operator/openapi.json",
+        token: &server.dev().operator_token,
+        parameters: vec![
+            ("transaction", payment),
+            ("app", app.clone()),
+            ("gateway", "demo".to_owned()),
+            (
+                "connection",
+                connection.context("no connection")?.to_owned(),
+            ),
+        ],
+        examples: "15",
+    };
+    generate(&server, &api).await
+}
+
+async fn generate(server: &Server, api: &Api<'_>) -> anyhow::Result<()> {
     let bin = std::env::var_os("SWITCHYARD_PYTHON")
         .map_or_else(|| root().join("target/tools/python/bin"), PathBuf::from);
-    // Ids that exist: made-up ones only ever meet a 404.
     let folder = tempfile::tempdir()?;
     let settings = folder.path().join("schemathesis.toml");
-    let made = made(&server).await?;
-    std::fs::write(&settings, made)?;
+    let lines = api
+        .parameters
+        .iter()
+        .map(|(name, value)| format!("{name} = \"{value}\"\n"));
+    std::fs::write(
+        &settings,
+        format!("[parameters]\n{}", lines.collect::<String>()),
+    )?;
+    let url = server.admin_url();
     let mut schemathesis = Command::new(bin.join("schemathesis"));
     schemathesis
         .args(["--no-color", "--config-file"])
         .arg(settings);
-    schemathesis.args([
-        "run",
-        &format!("{}/openapi.json", dev.base_url),
-        "--url",
-        &dev.base_url,
-        "--checks",
-        CHECKS,
-    ]);
-    schemathesis.args([
-        "--header",
-        &format!("Authorization: Bearer {}", dev.sandbox_secret_key),
-    ]);
+    schemathesis.args(["run", &format!("{url}{}", api.document), "--url", &url]);
+    schemathesis.args(["--checks", CHECKS]);
+    schemathesis.args(["--header", &format!("Authorization: Bearer {}", api.token)]);
     // One seed: a failure is the same for everyone who runs it.
-    schemathesis.args([
-        "--seed",
-        "1",
-        "--max-examples",
-        "40",
-        "--phases",
-        "examples,coverage,fuzzing",
-    ]);
+    schemathesis.args(["--seed", "1", "--max-examples", api.examples]);
+    schemathesis.args(["--phases", "examples,coverage,fuzzing"]);
     // It keeps what it finds beside where it runs.
     let output = schemathesis
         .current_dir(folder.path())
@@ -72,8 +113,8 @@ async fn generated_requests_meet_no_fault_and_no_undocumented_answer() -> anyhow
     Ok(())
 }
 
-/// A payment and a payout, for the parameters of the paths.
-async fn made(server: &Server) -> anyhow::Result<String> {
+/// Ids of a payment and a payout.
+async fn transactions(server: &Server) -> anyhow::Result<(String, String)> {
     let merchant = server.merchant();
     let payment = merchant
         .post("/v1/payments/initialize", &client::payment("A teapot"))
@@ -83,10 +124,9 @@ async fn made(server: &Server) -> anyhow::Result<String> {
         .post("/v1/payouts/initialize", &client::payout("Salary", PAYS))
         .await?
         .expect(201)?;
-    Ok(format!(
-        "[parameters]\npaymentId = \"{}\"\npayoutId = \"{}\"\n",
-        payment.data("id")?,
-        payout.data("id")?
+    Ok((
+        payment.data("id")?.to_owned(),
+        payout.data("id")?.to_owned(),
     ))
 }
 
