@@ -47,6 +47,47 @@ impl Language {
         }
     }
 
+    /// The day of a moment, in UTC: `Tuesday 24 November 2026`, `mardi 24 novembre 2026`.
+    pub fn day(self, at: Timestamp) -> String {
+        let text = at.to_string();
+        let part = |range| text.get(range).unwrap_or_default();
+        let month = part(5..7).parse::<usize>().unwrap_or(1);
+        let name = self.months()[month.saturating_sub(1) % MONTHS];
+        let weekday = self.weekdays()[at.weekday()];
+        let (year, day) = (part(0..4), part(8..10).trim_start_matches('0'));
+        match self {
+            Self::Fr if day == "1" => format!("{weekday} 1er {name} {year}"),
+            Self::En | Self::Fr => format!("{weekday} {day} {name} {year}"),
+        }
+    }
+
+    /// The time of day of a moment to the minute, in UTC: `16:20`, `16 h 20`.
+    pub fn time_of_day(self, at: Timestamp) -> String {
+        let text = at.to_string();
+        let part = |range| text.get(range).unwrap_or_default();
+        match self {
+            Self::En => format!("{}:{}", part(11..13), part(14..16)),
+            Self::Fr => format!("{}\u{a0}h\u{a0}{}", part(11..13), part(14..16)),
+        }
+    }
+
+    const fn weekdays(self) -> [&'static str; WEEKDAYS] {
+        match self {
+            Self::En => [
+                "Monday",
+                "Tuesday",
+                "Wednesday",
+                "Thursday",
+                "Friday",
+                "Saturday",
+                "Sunday",
+            ],
+            Self::Fr => [
+                "lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche",
+            ],
+        }
+    }
+
     const fn months(self) -> [&'static str; MONTHS] {
         match self {
             Self::En => [
@@ -82,6 +123,7 @@ impl Language {
 }
 
 const MONTHS: usize = 12;
+const WEEKDAYS: usize = 7;
 
 #[cfg(test)]
 mod tests {
@@ -110,5 +152,16 @@ mod tests {
         let first = Timestamp::from_seconds(1_796_083_200);
         assert_eq!(Language::En.date(first), "1 December 2026, 00:00 UTC");
         assert_eq!(Language::Fr.date(first), "1er décembre 2026 à 00:00 UTC");
+    }
+    #[test]
+    fn a_day_has_its_weekday_and_a_time_its_minute() {
+        let at = Timestamp::from_seconds(1_795_536_862);
+        assert_eq!(Language::En.day(at), "Tuesday 24 November 2026");
+        assert_eq!(Language::Fr.day(at), "mardi 24 novembre 2026");
+        assert_eq!(Language::En.time_of_day(at), "16:14");
+        assert_eq!(Language::Fr.time_of_day(at), "16\u{a0}h\u{a0}14");
+        let first = Timestamp::from_seconds(0);
+        assert_eq!(Language::En.day(first), "Thursday 1 January 1970");
+        assert_eq!(Language::Fr.day(first), "jeudi 1er janvier 1970");
     }
 }

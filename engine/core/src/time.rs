@@ -50,6 +50,14 @@ impl Timestamp {
         )
     }
 
+    /// Day of the week in UTC: 0 is Monday, 6 is Sunday.
+    pub const fn weekday(self) -> usize {
+        // 1 January 1970 was a Thursday.
+        const WEEKDAYS: [usize; 7] = [3, 4, 5, 6, 0, 1, 2];
+        let days = self.0.div_euclid(DAY_MICROS);
+        WEEKDAYS[days.rem_euclid(7).unsigned_abs() as usize]
+    }
+
     /// How long after `earlier` this is; zero when it is before.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
@@ -96,6 +104,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
+const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Unit of timestamps.
 const MICROSECOND: Duration = Duration::from_micros(1);

@@ -37,6 +37,24 @@ impl Amount {
             }
         }
     }
+
+    /// The number alone, for places that name the currency by its code: `148 500`, `45 000.00`,
+    /// in French `45 000,00`.
+    pub fn figures(self, language: Language) -> String {
+        let sign = if self.minor() < 0 { "-" } else { "" };
+        let mark = match language {
+            Language::En => ".",
+            Language::Fr => ",",
+        };
+        let digits = self.digits(&NO_BREAK_SPACE.to_string(), mark);
+        format!("{sign}{digits}")
+    }
+
+    /// The amount behind the code of its currency: `XOF 148 500`, `NGN 45 000.00`.
+    pub fn with_code(self, language: Language) -> String {
+        let code = self.currency().code();
+        format!("{code}{NO_BREAK_SPACE}{}", self.figures(language))
+    }
 }
 
 impl Rate {
@@ -117,6 +135,19 @@ mod tests {
         for (minor, code, english, french) in table {
             assert_eq!(amount(minor, code).written(Language::En), english);
             assert_eq!(amount(minor, code).written(Language::Fr), french);
+        }
+    }
+
+    #[test]
+    fn an_amount_stands_behind_the_code_of_its_currency() {
+        for (minor, code, english, french) in [
+            (148_500, "XOF", "XOF 148 500", "XOF 148 500"),
+            (4_500_000, "NGN", "NGN 45 000.00", "NGN 45 000,00"),
+            (-5, "USD", "USD -0.05", "USD -0,05"),
+        ] {
+            let written = |language| amount(minor, code).with_code(language);
+            assert_eq!(written(Language::En).replace('\u{a0}', " "), english);
+            assert_eq!(written(Language::Fr).replace('\u{a0}', " "), french);
         }
     }
 
