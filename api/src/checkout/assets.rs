@@ -3,17 +3,21 @@
 
 use std::sync::LazyLock;
 
-/// The style sheet without its comments and indentation.
-pub static STYLE: LazyLock<String> = LazyLock::new(|| {
-    let source = include_str!("../../assets/checkout/checkout.css");
-    packed(source, "/*")
-});
+/// The style sheet of the checkout.
+pub static STYLE: LazyLock<String> =
+    LazyLock::new(|| packed_style(include_str!("../../assets/checkout/checkout.css")));
 
 /// The script without its comments and indentation.
 pub static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     let source = include_str!("../../assets/checkout/checkout.js");
     packed(source, "//")
 });
+
+/// A style sheet behind the colours of all pages, without comments and indentation.
+pub fn packed_style(source: &str) -> String {
+    let colours = include_str!("../../assets/pages/tokens.css");
+    packed(&format!("{colours}\n{source}"), "/*")
+}
 
 /// Lines without indentation, blank lines and whole-line comments. Line ends stay: they may matter
 /// to a script.
