@@ -5,6 +5,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+
 use super::error::OpenError;
 use super::kv::checksum::WithChecksums;
 use super::kv::sqlite::frames;
@@ -86,10 +89,19 @@ impl Backend {
     }
 }
 
-/// Checks the files in the folder of an SQLite store. A new store has none.
+/// Checks the folder of an SQLite store, in which SQLite makes its log, and the files in it. A new
+/// store has none.
 fn sqlite_files(folder: &Path) -> Result<(), OpenError> {
     let is_new = fs::read_dir(folder).map_or(true, |mut files| files.next().is_none());
     let database = database_of(folder);
+    if let Err(refused) = access(folder, Access::WRITE_OK | Access::EXEC_OK)
+        && refused == Errno::ACCESS
+    {
+        return Err(OpenError::Unwritable {
+            path: folder.to_owned(),
+            source: refused.into(),
+        });
+    }
     for path in [&database, &frames::log_of(folder)] {
         // No connection of this process is open yet: closing a file of one would drop its locks.
         match File::options().write(true).open(path) {

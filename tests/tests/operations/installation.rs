@@ -434,6 +434,29 @@ async fn a_hang_up_reopens_the_log_takes_the_level_and_never_kills() -> anyhow::
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_folder_that_the_user_may_not_write_is_refused_until_it_is_changed()
+-> anyhow::Result<()> {
+    let mut installation = Installation::follow()?;
+    installation.up().await?;
+    installation.kill()?;
+    let folder = installation.folder.path();
+    let database = folder.join("var/lib/switchyard/store/sqlite");
+    fs::set_permissions(&database, Permissions::from_mode(0o500))?;
+    let said = installation
+        .as_user(&installation.program())
+        .args(["serve", "--config", &file(&installation.config())])
+        .current_dir("/")
+        .envs(installation.variables())
+        .output()?;
+    let text = String::from_utf8_lossy(&said.stderr);
+    // systemd starts a server with this status again only after an operator has changed something.
+    assert_eq!(said.status.code(), Some(2), "{text}");
+    assert!(text.contains(&file(&database)), "{text}");
+    fs::set_permissions(&database, Permissions::from_mode(0o700))?;
+    installation.up().await
+}
+
 #[test]
 fn a_settings_file_that_the_user_may_not_read_is_told_so() -> anyhow::Result<()> {
     if !is_root() {
