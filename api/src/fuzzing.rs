@@ -22,7 +22,7 @@ use crate::state::{ApiState, HttpSettings};
 pub fn server(engine: &Engine) -> anyhow::Result<Router> {
     let draining = Draining::default();
     let settings = Settings::default();
-    let parts = routes::Parts {
+    let parts = routes::ServerContext {
         state: ApiState::new(engine.clone(), HttpSettings::default()),
         operations: Operations::new(
             engine.clone(),

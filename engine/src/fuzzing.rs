@@ -9,20 +9,20 @@ use serde::de::DeserializeOwned;
 
 use crate::access::{Account, App, Connection, Key, OperatorToken, RoutingRules, Sealed, Webhook};
 use crate::callback::Callback;
-use crate::exchange::Entry;
+use crate::exchange_rates::Entry;
 use crate::mail::{QueuedMail, SentMail};
 use crate::webhook::{Attempt, Delivery};
 use switchyard_core::transaction::{Customer, Recorded, Transaction};
-use switchyard_gateway_host::{Exchange, Record, StoredVersion};
+use switchyard_gateway_host::{ProviderCall, Record, StoredVersion};
 
 /// A row's key and value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
 /// Reads a key and a value as one kind of row and writes it again; none where they are no such row.
-pub type Door = fn(&[u8], &[u8]) -> Option<Row>;
+pub type RoundTrip = fn(&[u8], &[u8]) -> Option<Row>;
 
 /// Every kind of row that there is, by name.
-pub const ROWS: &[(&str, Door)] = &[
+pub const ROWS: &[(&str, RoundTrip)] = &[
     ("transaction", json::<Transaction>),
     ("event", json::<Recorded>),
     ("customer", json::<Customer>),
@@ -37,7 +37,7 @@ pub const ROWS: &[(&str, Door)] = &[
     ("rate", json::<Entry>),
     ("gateway", json::<Record>),
     ("gateway_version", json::<StoredVersion>),
-    ("exchange", json::<Exchange>),
+    ("exchange", json::<ProviderCall>),
     ("callback", json::<Callback>),
     ("letter", json::<QueuedMail>),
     ("posted", json::<SentMail>),

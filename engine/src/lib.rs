@@ -11,7 +11,7 @@ pub mod access;
 
 pub mod callback;
 pub mod engine;
-pub mod exchange;
+pub mod exchange_rates;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod hold;

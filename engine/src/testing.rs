@@ -7,7 +7,7 @@ use crate::access::{
     Access, AppChange, AppSettings, Caller, DevelopmentKeys, MasterKey, Options, Vault,
 };
 use crate::engine::{Dependencies, Engine, EngineSettings};
-use crate::exchange::{Exchange, FeedSettings};
+use crate::exchange_rates::{ExchangeRates, FeedSettings};
 use crate::hold::{Hold, Reasons};
 use switchyard_core::directory::Directory;
 pub use switchyard_core::testing::{START, amount};
@@ -100,7 +100,7 @@ impl Wanted {
             ..AppChange::default()
         };
         access.update_app(keys.app, change).await.unwrap();
-        let exchange = Exchange::load(self.store.clone(), self.clock.clone(), self.feed, true)
+        let exchange_rates = ExchangeRates::load(self.store.clone(), self.clock.clone(), self.feed, true)
             .await
             .unwrap();
         let hold = Hold::open(self.store.clone(), self.clock.clone(), self.hold);
@@ -110,7 +110,7 @@ impl Wanted {
             store: self.store,
             access,
             gateways: self.gateways,
-            exchange,
+            exchange_rates,
             directory,
             clock: self.clock.clone(),
             ids,

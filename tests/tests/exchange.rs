@@ -42,9 +42,9 @@ async fn initialize(merchant: &Merchant, currency: &str) -> anyhow::Result<Reply
 
 async fn set(merchant: &Merchant, from: &str, to: &str, rate: &str) -> anyhow::Result<()> {
     let currency = |code: &str| Currency::from_code(code).context("a currency");
-    let exchange = merchant.bench.engine.exchange();
+    let exchange_rates = merchant.bench.engine.exchange_rates();
     let rate = Rate::parse(rate)?;
-    exchange
+    exchange_rates
         .set(currency(from)?, currency(to)?, rate, None)
         .await?;
     Ok(())

@@ -24,7 +24,7 @@ use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::testing::{amount, customer};
 use switchyard_gateway_host::{Listed, ListedState};
-use switchyard_testkit::{Letter, Mishap};
+use switchyard_testkit::{FaultScenario, Letter};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, flutterwave_gateway};
 use tokio::sync::Semaphore;
@@ -232,7 +232,7 @@ async fn a_forged_callback_is_refused_and_a_lying_one_only_makes_the_engine_ask(
 async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyhow::Result<()> {
     let bench = Bench::start().await?;
     let mishaps = &bench.flutterwave.mishaps;
-    mishaps.next("POST", "/v3/charges", Mishap::LoseAnswer);
+    mishaps.next("POST", "/v3/charges", FaultScenario::LoseAnswer);
     // The next query gets "not found" at first: that proves nothing.
     bench.flutterwave.hide_for(2);
     let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
@@ -297,7 +297,11 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
     let bench = Bench::start().await?;
     let lie = "{\"status\":\"error\",\"message\":\"Insufficient funds\"}".to_owned();
     let mishaps = &bench.flutterwave.mishaps;
-    mishaps.next("POST", "/v3/transfers", Mishap::AnswerInstead(500, lie));
+    mishaps.next(
+        "POST",
+        "/v3/transfers",
+        FaultScenario::AnswerInstead(500, lie),
+    );
     let new = NewPayout {
         amount: amount(5_050, "GHS"),
         description: "Salaire".into(),
@@ -326,7 +330,7 @@ async fn a_callback_before_the_answer_waits_for_it_and_pays_once() -> anyhow::Re
     let bench = Bench::start().await?;
     // The charge is made and paid while our request still waits for its answer.
     let gate = Arc::new(Semaphore::new(0));
-    let held = Mishap::Hold(Arc::clone(&gate));
+    let held = FaultScenario::Hold(Arc::clone(&gate));
     bench.flutterwave.mishaps.next("POST", "/v3/charges", held);
     let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
     bench

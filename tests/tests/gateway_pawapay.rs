@@ -15,7 +15,7 @@ use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::engine::{Choice, NewPayout};
 use switchyard_engine::testing::{amount, customer};
 use switchyard_store::{Denier, Store};
-use switchyard_testkit::Mishap;
+use switchyard_testkit::FaultScenario;
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, pawapay_gateway};
 
@@ -133,7 +133,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyho
     bench
         .pawapay
         .mishaps
-        .next("POST", "/v2/deposits", Mishap::LoseAnswer);
+        .next("POST", "/v2/deposits", FaultScenario::LoseAnswer);
     // The next query gets "not found" at first: that proves nothing.
     bench.pawapay.hide_for(2);
     let payment = bench.pay(PAYS).await?;
@@ -149,7 +149,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyho
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> anyhow::Result<()> {
     let bench = Bench::start().await?;
-    let lie = Mishap::AnswerInstead(
+    let lie = FaultScenario::AnswerInstead(
         500,
         "{\"failureReason\":{\"failureCode\":\"UNKNOWN_ERROR\"}}".into(),
     );
@@ -198,7 +198,7 @@ async fn a_signed_callback_is_believed_though_the_answer_was_lost_and_nobody_fin
     bench
         .pawapay
         .mishaps
-        .next("POST", "/v2/deposits", Mishap::LoseAnswer);
+        .next("POST", "/v2/deposits", FaultScenario::LoseAnswer);
     // Asking would not settle it: only the callback can.
     bench.pawapay.hide_for(u32::MAX);
     let payment = bench.pay(PAYS).await?;

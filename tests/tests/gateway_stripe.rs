@@ -20,7 +20,7 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::transaction::{Kind, State, Status, Transaction};
 use switchyard_engine::testing::amount;
 use switchyard_gateway_host::ListedState;
-use switchyard_testkit::{Letter, Mishap};
+use switchyard_testkit::{FaultScenario, Letter};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, stripe_gateway};
 use tower::ServiceExt as _;
@@ -175,7 +175,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyho
     bench
         .stripe
         .mishaps
-        .next("POST", SESSIONS, Mishap::LoseAnswer);
+        .next("POST", SESSIONS, FaultScenario::LoseAnswer);
     let (payment, session) = bench.pay().await?;
     bench.stripe.pay(&session.id, PAYS);
     let paid = bench.ends(payment.id, Status::Success).await?;
@@ -188,7 +188,7 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyho
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_before_the_answer_is_believed() -> anyhow::Result<()> {
     let bench = Bench::start().await?;
-    let late = Mishap::Delay(Duration::from_secs(2));
+    let late = FaultScenario::Delay(Duration::from_secs(2));
     bench.stripe.mishaps.next("POST", SESSIONS, late);
     // The session is there, and our request still waits for its answer.
     let (payment, session) = bench.pay().await?;
@@ -302,7 +302,7 @@ async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_o
     let connection = format!("/connections/{}", bench.connection);
     let config = bench.stripe.config();
     let down = || {
-        let down = Mishap::Refuse(503, String::new());
+        let down = FaultScenario::Refuse(503, String::new());
         bench.stripe.mishaps.next("GET", "/v1/account", down);
     };
     let new = json!({

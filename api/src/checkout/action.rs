@@ -1,7 +1,7 @@
 //! Payer's next step at the provider, rendered as text, links, copy buttons and QR codes.
 
 use switchyard_core::time::Timestamp;
-use switchyard_core::transaction::{PayerAction, Translated};
+use switchyard_core::transaction::{LocalizedText, PayerAction};
 use url::Url;
 
 use super::crypto::{self, CryptoView};
@@ -242,7 +242,7 @@ fn is_png(image: &str) -> bool {
 }
 
 /// The sentences in the visitor's language, else in English, else in whichever the gateway has.
-fn translated(context: &PageContext, texts: &[Translated]) -> Vec<String> {
+fn translated(context: &PageContext, texts: &[LocalizedText]) -> Vec<String> {
     let wanted = [context.visitor.language.code(), "en"];
     let has = |lang: &&str| texts.iter().any(|text| text.lang == **lang);
     let lang = wanted
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn steps_come_in_the_visitors_language_or_in_english() {
-        let text = |lang: &str, text: &str| Translated {
+        let text = |lang: &str, text: &str| LocalizedText {
             lang: lang.into(),
             text: text.into(),
         };

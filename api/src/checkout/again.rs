@@ -3,12 +3,14 @@
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_core::transaction::{AfterCallOff, Attempt, AttemptState, CallOff, DeclineReason};
+use switchyard_core::transaction::{
+    AfterCallOff, Attempt, AttemptState, CancelRequest, DeclineReason,
+};
 
-use super::answers::Answers;
+use super::answers::FormState;
+use super::form_fields::{given_by_merchant, needs};
 use super::leave::way_back;
 use super::menu::PHONE;
-use super::needs::{given_by_merchant, needs};
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;
 use super::result::{paid_with, reason};
@@ -54,8 +56,8 @@ pub(super) async fn after(request: &CheckoutRequest) -> Option<Response> {
 }
 
 /// The same answers, for a form that shows the refused field with its message.
-pub(super) fn corrected(request: &CheckoutRequest, answers: Answers) -> Answers {
-    Answers {
+pub(super) fn corrected(request: &CheckoutRequest, answers: FormState) -> FormState {
+    FormState {
         attempts: request.context.tx.attempts.len(),
         sent: true,
         agreed: None,
@@ -81,14 +83,14 @@ pub(super) async fn asks_again(request: &CheckoutRequest) -> bool {
 
 /// The payer's answers, as the attempt keeps them. A number that the merchant gave is left out: an
 /// empty field means it, and the form would show it.
-fn answers(context: &PageContext, attempt: &Attempt) -> Answers {
+fn answers(context: &PageContext, attempt: &Attempt) -> FormState {
     let mut given = attempt.fields.clone();
     given.remove(PHONE);
     let typed = |phone: &&String| !given_by_merchant(&context.tx, phone);
     if let Some(phone) = attempt.phone.as_ref().filter(typed) {
         given.insert(PHONE.to_owned(), phone.clone());
     }
-    Answers {
+    FormState {
         payment: context.tx.id,
         method: attempt.method.clone(),
         country: attempt.country.clone().unwrap_or_default(),
@@ -139,7 +141,7 @@ pub(super) fn page(context: &PageContext, attempt: &Attempt, sealed: &str) -> Re
 
 /// Whether the attempt was called off for another way to pay: it has ended then, and not failed.
 pub(super) fn is_given_up(attempt: &Attempt) -> bool {
-    let is_for_another = |asked: CallOff| asked.then == AfterCallOff::ChooseAgain;
+    let is_for_another = |asked: CancelRequest| asked.then == AfterCallOff::ChooseAgain;
     attempt.call_off.is_some_and(is_for_another)
 }
 
@@ -169,8 +171,8 @@ fn heading(context: &PageContext, attempt: &Attempt) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkout::form_fields::check;
     use crate::checkout::language::Language;
-    use crate::checkout::needs::check;
     use crate::checkout::tests::samples;
     use switchyard_core::directory::country;
 

@@ -9,12 +9,12 @@ use switchyard_core::ids::{AccountId, TransactionId};
 use switchyard_core::money::Amount;
 use switchyard_engine::access::{Sealed, Vault};
 
-use super::needs::Values;
+use super::form_fields::Values;
 use super::page_context::PageContext;
 use super::request::Selection;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answers {
+pub struct FormState {
     pub payment: TransactionId,
     pub method: String,
     /// ISO 3166-1 alpha-2.
@@ -32,8 +32,8 @@ pub struct Answers {
 
 const PURPOSE: &str = "checkout answers";
 
-impl Answers {
-    /// Answers before the first form.
+impl FormState {
+    /// FormState before the first form.
     pub fn first(context: &PageContext, chosen: &Selection) -> Self {
         Self {
             payment: context.tx.id,

@@ -23,11 +23,11 @@ struct Page {
 /// `GET /checkout/{id}/cancel`
 pub async fn get(mut request: CheckoutRequest) -> Response {
     request.look_back().await;
-    asked(&request.context)
+    question(&request.context)
 }
 
 /// The question, where the payment can be cancelled; otherwise the page that fits.
-pub(super) fn asked(context: &PageContext) -> Response {
+pub(super) fn question(context: &PageContext) -> Response {
     match current_step(context) {
         Step::Choosing => page(context),
         // Money that came is not cancelled: the page says what is known about it.

@@ -9,10 +9,10 @@ use switchyard_engine::engine::{Choice, EngineError};
 use switchyard_records::NewCustomer;
 
 use super::again;
-use super::answers::Answers;
+use super::answers::FormState;
 use super::form::Form;
+use super::form_fields::{Checked, check, needs, of_customer};
 use super::menu::{PHONE, PaymentOption, country_name};
-use super::needs::{Checked, check, needs, of_customer};
 use super::page_context::{Frame, PageContext, Row};
 use super::request::{CheckoutRequest, Selection};
 use super::step::{Step, current_step};
@@ -31,9 +31,9 @@ struct Page {
     back: (String, String),
 }
 
-/// Answers that are complete, for a way that works now.
+/// FormState that are complete, for a way that works now.
 struct Ready {
-    answers: Answers,
+    answers: FormState,
     chosen: Selection,
     checked: Checked,
 }
@@ -43,7 +43,7 @@ pub async fn get(request: CheckoutRequest) -> Response {
     match ready(&request, request.answers()).await {
         Ok(ready) => {
             let agreed = Some(ready.chosen.way.price.amount);
-            let answers = Answers {
+            let answers = FormState {
                 agreed,
                 ..ready.answers.clone()
             };
@@ -98,7 +98,7 @@ pub async fn post(request: CheckoutRequest, form: Form) -> Response {
         }
         // The form judges by the same rules, and says so beside the field.
         Err(EngineError::FieldRefused { .. }) => {
-            let answers = Answers {
+            let answers = FormState {
                 sent: true,
                 ..answers
             };
@@ -115,7 +115,7 @@ pub async fn post(request: CheckoutRequest, form: Form) -> Response {
 /// The answers, if they can be acted on; otherwise the page that fits.
 async fn ready(
     request: &CheckoutRequest,
-    answers: Option<Answers>,
+    answers: Option<FormState>,
 ) -> Result<Ready, Box<Response>> {
     let context = &request.context;
     if current_step(context) != Step::Choosing {
@@ -137,7 +137,7 @@ async fn ready(
             checked,
         });
     }
-    let answers = Answers {
+    let answers = FormState {
         sent: true,
         ..answers
     };

@@ -4,10 +4,10 @@ use askama::Template;
 use axum::response::Response;
 
 use super::again;
-use super::answers::Answers;
+use super::answers::FormState;
 use super::form::Form;
+use super::form_fields::{FormField, Input, Values, check, needs};
 use super::menu::{PHONE, country_name};
-use super::needs::{Input, Need, Values, check, needs};
 use super::page_context::{Frame, PageContext};
 use super::request::{CheckoutRequest, Selection};
 use super::step::{Step, current_step};
@@ -85,23 +85,23 @@ pub async fn get(request: CheckoutRequest) -> Response {
         None => answers,
     };
     if needs.is_empty() {
-        let answers = answers.unwrap_or_else(|| Answers::first(&request.context, &chosen));
+        let answers = answers.unwrap_or_else(|| FormState::first(&request.context, &chosen));
         return request.go_with(&answers, "confirm");
     }
     page(&request.context, &chosen, &needs, answers.as_ref())
 }
 
-/// Answers with which the form of another method begins: those to the earlier one without its
+/// FormState with which the form of another method begins: those to the earlier one without its
 /// number, which is known and hidden.
 pub(super) fn for_another_method(
-    mut earlier: Answers,
+    mut earlier: FormState,
     context: &PageContext,
     chosen: &Selection,
-) -> Answers {
+) -> FormState {
     earlier.given.remove(PHONE);
-    Answers {
+    FormState {
         given: earlier.given,
-        ..Answers::first(context, chosen)
+        ..FormState::first(context, chosen)
     }
 }
 
@@ -130,10 +130,10 @@ pub async fn post(request: CheckoutRequest, form: Form) -> Response {
         &needs,
         &given,
     );
-    let answers = Answers {
+    let answers = FormState {
         given,
         sent: true,
-        ..Answers::first(&request.context, &chosen)
+        ..FormState::first(&request.context, &chosen)
     };
     let next = if checked.errors.is_empty() {
         "confirm"
@@ -146,8 +146,8 @@ pub async fn post(request: CheckoutRequest, form: Form) -> Response {
 pub(super) fn page(
     context: &PageContext,
     chosen: &Selection,
-    needs: &[Need],
-    answers: Option<&Answers>,
+    needs: &[FormField],
+    answers: Option<&FormState>,
 ) -> Response {
     let given = answers
         .map(|answers| answers.given.clone())
@@ -205,9 +205,9 @@ fn refused(context: &PageContext, method: &str, values: &Values) -> Option<(Stri
 }
 
 /// Content of the field: the payer's own input, otherwise the known value. A number that the
-/// merchant gave is not shown in full. Answers contain it only where the payer typed it: a form
+/// merchant gave is not shown in full. FormState contain it only where the payer typed it: a form
 /// that hid it then would confirm a guess.
-fn value(need: &Need, typed: Option<&String>) -> String {
+fn value(need: &FormField, typed: Option<&String>) -> String {
     match (typed, need.known.as_deref()) {
         (Some(typed), _) => typed.clone(),
         (None, Some(known)) if need.fixed => masked(known),
@@ -216,7 +216,7 @@ fn value(need: &Need, typed: Option<&String>) -> String {
     }
 }
 
-fn field(need: &Need, given: &Values, error: Option<String>) -> Field {
+fn field(need: &FormField, given: &Values, error: Option<String>) -> Field {
     let typed = given.get(&need.name).filter(|_| !need.fixed);
     Field {
         name: need.name.clone(),

@@ -8,7 +8,7 @@ use axum::http::header::ACCEPT_LANGUAGE;
 use axum::response::Response;
 
 use super::error_page::{self, ErrorPage};
-use super::needs::MOST_CHARACTERS;
+use super::form_fields::MOST_CHARACTERS;
 use super::request::visitor;
 use super::state::CheckoutState;
 

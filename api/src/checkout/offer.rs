@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use switchyard_core::directory::Method;
 use switchyard_core::transaction::Transaction;
-use switchyard_engine::engine::{Engine, Prospect};
+use switchyard_engine::engine::{Engine, RoutePreview};
 use switchyard_gateway_host::Direction;
 
 use super::menu::{Asked, PaymentOption};
@@ -19,12 +19,12 @@ pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<PaymentOption> {
 
 /// The one way by `method`, if some gateway would take it now.
 pub fn way(engine: &Engine, tx: &Transaction, method: &Arc<Method>) -> Option<PaymentOption> {
-    let prospect = engine.prospect(tx, &method.code)?;
+    let preview = engine.route_preview(tx, &method.code)?;
     Some(PaymentOption {
         method: method.clone(),
-        asks: asks(&prospect, &method.code),
-        is_test: prospect.is_test,
-        price: prospect.price,
+        asks: asks(&preview, &method.code),
+        is_test: preview.is_test,
+        price: preview.price,
     })
 }
 
@@ -34,8 +34,8 @@ pub async fn with_options(
     tx: &Transaction,
     mut way: PaymentOption,
 ) -> PaymentOption {
-    if let Some(prospect) = engine.prospect(tx, &way.method.code) {
-        let mut lists = engine.field_options(tx, &prospect, &way.method.code).await;
+    if let Some(preview) = engine.route_preview(tx, &way.method.code) {
+        let mut lists = engine.field_options(tx, &preview, &way.method.code).await;
         for asked in &mut way.asks {
             if let Some(list) = lists.remove(&asked.name) {
                 asked.options = list;
@@ -46,8 +46,8 @@ pub async fn with_options(
 }
 
 /// Fields that the gateway needs for this method, in the order of its manifest.
-fn asks(prospect: &Prospect, code: &str) -> Vec<Asked> {
-    let row = prospect.gateway.method(Direction::Collect, code);
+fn asks(preview: &RoutePreview, code: &str) -> Vec<Asked> {
+    let row = preview.gateway.method(Direction::Collect, code);
     let fields = row.map(|row| row.fields.as_slice()).unwrap_or_default();
     fields
         .iter()

@@ -16,7 +16,7 @@ use switchyard_core::transaction::{ClientContext, Refusal, State};
 use switchyard_engine::access::App;
 use switchyard_engine::engine::{Engine, EngineError};
 
-use super::answers::Answers;
+use super::answers::FormState;
 use super::error_page::{self, ErrorPage};
 use super::headers::Nonce;
 use super::language::Language;
@@ -210,21 +210,21 @@ impl CheckoutRequest {
     }
 
     /// The answers in the address.
-    pub fn answers(&self) -> Option<Answers> {
+    pub fn answers(&self) -> Option<FormState> {
         self.open(self.query("a")?)
     }
 
-    pub fn open(&self, sealed: &str) -> Option<Answers> {
+    pub fn open(&self, sealed: &str) -> Option<FormState> {
         let (vault, account) = (self.engine().access().vault(), self.context.app.account);
-        Answers::open(sealed, vault, account, self.context.tx.id)
+        FormState::open(sealed, vault, account, self.context.tx.id)
     }
 
-    pub fn seal(&self, answers: &Answers) -> Option<String> {
+    pub fn seal(&self, answers: &FormState) -> Option<String> {
         answers.seal(self.engine().access().vault(), self.context.app.account)
     }
 
     /// To a step, with the answers in its address.
-    pub fn go_with(&self, answers: &Answers, step: &str) -> Response {
+    pub fn go_with(&self, answers: &FormState, step: &str) -> Response {
         match self.seal(answers) {
             Some(sealed) => self.context.go(step, &[("a", &sealed)]),
             None => self.unavailable(),
@@ -232,7 +232,7 @@ impl CheckoutRequest {
     }
 
     /// The same, with something to say.
-    pub fn go_with_notice(&self, answers: &Answers, step: &str, notice: &str) -> Response {
+    pub fn go_with_notice(&self, answers: &FormState, step: &str, notice: &str) -> Response {
         match self.seal(answers) {
             Some(sealed) => self.context.go(step, &[("a", &sealed), ("notice", notice)]),
             None => self.unavailable(),

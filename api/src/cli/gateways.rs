@@ -230,7 +230,7 @@ impl Add {
         let consent = match &self.consent {
             Some(sha256) => Some(sha256.clone()),
             None if !proposal.needs_consent && !is_narrowed => None,
-            None => Some(self.asked(client, &proposal)?),
+            None => Some(self.consent(client, &proposal)?),
         };
         let options = InstallOptions {
             consent,
@@ -246,7 +246,7 @@ impl Add {
     }
 
     /// Shows the proposal and asks for consent. Returns the hash that was consented to.
-    fn asked(&self, client: &Client, proposal: &Proposal) -> anyhow::Result<String> {
+    fn consent(&self, client: &Client, proposal: &Proposal) -> anyhow::Result<String> {
         let sha256 = proposal.sha256.clone();
         if self.yes {
             return Ok(sha256);

@@ -87,7 +87,7 @@ async fn follow(stream: Response, forward: Option<&Forward>, output: Output) -> 
                     let announced: StreamEvent = serde_json::from_str(&data).context(
                         "the server's stream is not readable: is it of another version?",
                     )?;
-                    tell(&announced, forward, output, &data).await?;
+                    print_event(&announced, forward, output, &data).await?;
                 }
                 "missed" => output.note(&format!("{data} events came too fast and are not shown.")),
                 _ => {}
@@ -97,7 +97,7 @@ async fn follow(stream: Response, forward: Option<&Forward>, output: Output) -> 
     Ok(())
 }
 
-async fn tell(
+async fn print_event(
     announced: &StreamEvent,
     forward: Option<&Forward>,
     output: Output,

@@ -13,7 +13,7 @@ use switchyard_engine::access::{
     make_for_settings,
 };
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
-use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::exchange_rates::{ExchangeRates, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_gateway_host::Gateways;
 use switchyard_store::Store;
@@ -37,14 +37,14 @@ async fn engine_with(options: Options) -> Engine {
     let hold = Hold::open(store.clone(), clock.clone(), Reasons::default())
         .await
         .unwrap();
-    let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), true)
+    let exchange_rates = ExchangeRates::load(store.clone(), clock.clone(), FeedSettings::default(), true)
         .await
         .unwrap();
     Engine::start(Dependencies {
         store,
         access,
         gateways: Gateways::default(),
-        exchange,
+        exchange_rates,
         directory: Arc::new(Directory::new("switchyard")),
         clock,
         ids,

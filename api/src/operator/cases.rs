@@ -8,10 +8,10 @@ use switchyard_records::CaseQuery;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::by_hand::{note, signature};
 use super::contract::cases::{CaseDetail, CaseFacts, CaseFilter, CaseView, Cases, CloseCase};
 use super::error::{Answer, invalid, not_found};
 use super::input::{Asked, Body, Id, end, ok};
+use super::manual_resolution::{note, signature};
 use super::transactions::full_view;
 use crate::openapi::Success;
 use crate::state::ApiState;

@@ -78,7 +78,7 @@ async fn create(
     }
     check_methods(&state, &version, new.methods.as_deref())?;
     let config = new.config.unwrap_or_else(|| Value::Object(Map::new()));
-    let config = credentials::fitted(&version.manifest.config, &config)?;
+    let config = credentials::validated(&version.manifest.config, &config)?;
     let check = credentials::Check {
         gateways: state.engine.gateways(),
         version: &version,
@@ -161,7 +161,7 @@ async fn update(
             check_methods(&state, &version, methods.as_deref())?;
         }
         if let Some(given) = change.config {
-            let fitted = credentials::fitted(&version.manifest.config, &given)?;
+            let fitted = credentials::validated(&version.manifest.config, &given)?;
             let asked = credentials::Check {
                 gateways: state.engine.gateways(),
                 version: &version,

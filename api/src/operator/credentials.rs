@@ -10,12 +10,12 @@ use switchyard_core::environment::Environment;
 use switchyard_gateway_host::{self as gateway, Gateways, Operation, Version};
 
 use super::contract::connections::ConfigCheck;
-use super::shape;
+use super::schema_checks;
 use crate::error::{ApiError, ErrorCode, Problem};
 
 /// The configuration with its defaults filled in, if it fits the schema. All that does not fit is
 /// named.
-pub fn fitted(schema: &Value, config: &Value) -> Result<Value, ApiError> {
+pub fn validated(schema: &Value, config: &Value) -> Result<Value, ApiError> {
     let mut problems = Vec::new();
     let mut fitted = config.as_object().cloned().unwrap_or_default();
     if !config.is_object() {
@@ -154,7 +154,7 @@ fn unfit(name: &str, property: &Value, value: &Value) -> Option<Problem> {
             let names: Vec<String> = allowed.iter().map(Value::to_string).collect();
             Some(format!("has to be one of {}", names.join(", ")))
         }
-        _ => shape::wrong(property, value),
+        _ => schema_checks::problem(property, value),
     };
     wrong.map(|wrong| problem(&field, &format!("`{name}` {wrong}.")))
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     fn refused(config: &Value) -> Vec<(String, String)> {
-        let error = fitted(&schema(), config).unwrap_err();
+        let error = validated(&schema(), config).unwrap_err();
         let said = error.problems().iter();
         said.map(|problem| {
             (
@@ -195,10 +195,10 @@ mod tests {
 
     #[test]
     fn defaults_are_filled_in() {
-        let config = fitted(&schema(), &json!({ "api_key": "k" })).unwrap();
+        let config = validated(&schema(), &json!({ "api_key": "k" })).unwrap();
         assert_eq!(config, json!({ "api_key": "k", "region": "eu" }));
         assert_eq!(
-            fitted(&Value::Null, &json!({ "any": 1 })).unwrap(),
+            validated(&Value::Null, &json!({ "any": 1 })).unwrap(),
             json!({ "any": 1 })
         );
     }

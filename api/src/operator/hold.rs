@@ -12,13 +12,13 @@ use switchyard_engine::hold::{Held, HoldError, Open, Release};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::by_hand::note;
 use super::contract::hold::{
     HeldApp, HoldView, LostSpan, OpenTransactions, PayoutToSend, PayoutsToSend, Progress,
     ReleaseOfApp, ReleaseRequest, ReleaseView, Restored,
 };
 use super::error::{Answer, Refused, internal, not_found};
 use super::input::{Body, ok};
+use super::manual_resolution::note;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::state::ApiState;

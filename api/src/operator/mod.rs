@@ -8,7 +8,8 @@ mod accounts;
 mod apps;
 mod audit;
 mod auth;
-mod by_hand;
+#[cfg(test)]
+mod auth_tests;
 mod callbacks;
 mod cases;
 mod connections;
@@ -19,16 +20,15 @@ mod error;
 mod events;
 mod form;
 mod gateways;
-#[cfg(test)]
-mod guarded;
 mod hold;
 mod input;
 mod keys;
+mod manual_resolution;
 mod openapi;
 mod provider_ids;
 mod rates;
 mod routing;
-mod shape;
+mod schema_checks;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -73,7 +73,7 @@ fn described() -> OpenApiRouter<ApiState> {
         .merge(routing::routes())
         .merge(rates::routes())
         .merge(transactions::routes())
-        .merge(by_hand::routes())
+        .merge(manual_resolution::routes())
         .merge(cases::routes())
         .merge(hold::routes())
         .merge(webhooks::routes())

@@ -5,7 +5,7 @@ mod tests;
 
 use axum::extract::{Path, State};
 use switchyard_core::money::{Amount, Correction, Currency, Rate as Decimal, UnknownCurrency};
-use switchyard_engine::exchange::{Entry, ExchangeError, FeedError, Source};
+use switchyard_engine::exchange_rates::{Entry, ExchangeError, FeedError, Source};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -41,7 +41,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Rates.", body = Success<Vec<Rate>>)),
 )]
 async fn list(State(state): State<ApiState>) -> Answer {
-    let entries = state.engine.exchange().entries();
+    let entries = state.engine.exchange_rates().entries();
     let views: Vec<_> = entries.iter().map(Rate::from).collect();
     ok("Rates fetched successfully", &views)
 }
@@ -59,10 +59,10 @@ async fn set(State(state): State<ApiState>, Body(new): Body<NewRate>) -> Answer 
     let (from, to) = (currency("from", &new.from)?, currency("to", &new.to)?);
     let rate = Decimal::parse(&new.rate).map_err(|why| invalid("rate", why.to_string()))?;
     let until = moment("valid_until", new.valid_until.as_deref())?;
-    let exchange = state.engine.exchange();
-    let entry = exchange.set(from, to, rate, until).await?;
+    let exchange_rates = state.engine.exchange_rates();
+    let entry = exchange_rates.set(from, to, rate, until).await?;
     let of_pair = |fixed: &&Entry| [(from, to), (to, from)].contains(&(fixed.from, fixed.to));
-    let entries = exchange.entries();
+    let entries = exchange_rates.entries();
     let mut pegs = entries.iter().filter(|fixed| fixed.source == Source::Peg);
     let view = RateSet {
         rate: Rate::from(&entry),
@@ -84,7 +84,7 @@ async fn set(State(state): State<ApiState>, Body(new): Body<NewRate>) -> Answer 
 )]
 async fn remove(State(state): State<ApiState>, Path((from, to)): Path<(String, String)>) -> Answer {
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
-    state.engine.exchange().remove(from, to).await?;
+    state.engine.exchange_rates().remove(from, to).await?;
     done("Rate removed successfully")
 }
 
@@ -97,7 +97,7 @@ async fn remove(State(state): State<ApiState>, Path((from, to)): Path<(String, S
     responses((status = 200, description = "Numbers of fetched rates.", body = Success<Fetched>)),
 )]
 async fn fetch(State(state): State<ApiState>) -> Answer {
-    let fetched = state.engine.exchange().fetch().await?;
+    let fetched = state.engine.exchange_rates().fetch().await?;
     let message = match fetched.held {
         0 => "Rates fetched from their source".to_owned(),
         held => format!(
@@ -122,7 +122,7 @@ async fn fetch(State(state): State<ApiState>) -> Answer {
     responses((status = 200, description = "Held rates.", body = Success<Vec<HeldRate>>)),
 )]
 async fn held(State(state): State<ApiState>) -> Answer {
-    let held = state.engine.exchange().held();
+    let held = state.engine.exchange_rates().held();
     let views: Vec<_> = held.iter().map(HeldRate::from).collect();
     ok("Held rates fetched successfully", &views)
 }
@@ -143,7 +143,7 @@ async fn accept(
 ) -> Answer {
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
     let rate = Decimal::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
-    let entry = state.engine.exchange().accept_held(from, to, rate).await?;
+    let entry = state.engine.exchange_rates().accept_held(from, to, rate).await?;
     ok("Held rate accepted; used from now on", &Rate::from(&entry))
 }
 
@@ -167,7 +167,7 @@ async fn reject(
 ) -> Answer {
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
     let rate = Decimal::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
-    let held = state.engine.exchange().reject_held(from, to, rate).await?;
+    let held = state.engine.exchange_rates().reject_held(from, to, rate).await?;
     ok(
         "Held rate rejected; it stays unused",
         &HeldRate::from(&held),
@@ -191,7 +191,7 @@ async fn quote(State(state): State<ApiState>, Asked(asked): Asked<QuoteRequest>)
         .map_err(|why| invalid("correction", why.to_string()))?;
     let converted = state
         .engine
-        .exchange()
+        .exchange_rates()
         .convert(amount, to, to.decimals(), correction)
         .ok_or_else(|| no_rate(from, to))?;
     let (price, conversion) = converted.map_err(|why| invalid("amount", why.to_string()))?;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use switchyard_core::directory::Directory;
 use switchyard_engine::access::{Access, DevelopmentKeys, MasterKey, Options, Vault};
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
-use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::exchange_rates::{ExchangeRates, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::testing::START;
 use switchyard_gateway_host::Gateways;
@@ -64,14 +64,14 @@ impl World {
         let hold = Hold::open(store.clone(), clock.clone(), Reasons::default())
             .await
             .unwrap();
-        let exchange = Exchange::load(store.clone(), clock.clone(), feed, true)
+        let exchange_rates = ExchangeRates::load(store.clone(), clock.clone(), feed, true)
             .await
             .unwrap();
         let engine = Engine::start(Dependencies {
             store,
             access,
             gateways: Gateways::default(),
-            exchange,
+            exchange_rates,
             directory: Arc::new(Directory::new("switchyard")),
             clock,
             ids,

@@ -5,7 +5,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, TransactionId};
 use switchyard_core::transaction::{Kind, Status};
 use switchyard_engine::engine::EngineError;
-use switchyard_gateway_host::exchanges;
+use switchyard_gateway_host::provider_calls;
 use switchyard_records::ListQuery;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -147,7 +147,7 @@ pub async fn full_view(state: &ApiState, id: TransactionId) -> Result<Transactio
     let recorded = state.engine.timeline(id).await?.into_iter();
     let mut entries: Vec<_> = recorded.map(TimelineEntry::from).collect();
     for attempt in &transaction.attempts {
-        let calls = exchanges(state.engine.store(), id, attempt.id)
+        let calls = provider_calls(state.engine.store(), id, attempt.id)
             .await
             .map_err(EngineError::from)?;
         let calls = calls.into_iter();

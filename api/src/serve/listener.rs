@@ -87,7 +87,7 @@ async fn receive(
             None => admission::refuse(&stream),
         }
     }
-    last_ones(listener, &admission, &hall);
+    drain_accept_queue(listener, &admission, &hall);
     hall.closed.begin();
     admission.emptied().await;
 }
@@ -112,7 +112,7 @@ async fn take(
 }
 
 /// Lets in who stood in the queue of the port, which would throw them out as it closes.
-fn last_ones(listener: TcpListener, admission: &Admission, hall: &ServerContext) {
+fn drain_accept_queue(listener: TcpListener, admission: &Admission, hall: &ServerContext) {
     let Ok(listener) = listener.into_std() else {
         return;
     };

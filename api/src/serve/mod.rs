@@ -34,7 +34,7 @@ use switchyard_engine::access::{
     VaultError,
 };
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
-use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::exchange_rates::{ExchangeRates, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::mail::MailSettings;
 use switchyard_engine::webhook::WebhookSettings;
@@ -157,7 +157,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     let open = settings.metrics.open || settings.development;
     let around = surroundings(&settings);
     let reserve = around.disk_reserve.clone();
-    let parts = routes::Parts {
+    let parts = routes::ServerContext {
         state: ApiState::new(engine.clone(), http::settings(&settings, totals, reserve)?),
         operations: Operations::new(engine.clone(), metrics, open, draining.clone(), around),
         draining: draining.clone(),
@@ -258,7 +258,7 @@ async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener>
 async fn open_doors(
     listener: TcpListener,
     admin: Option<TcpListener>,
-    parts: routes::Parts,
+    parts: routes::ServerContext,
     totals: Totals,
     settings: Settings,
 ) {
@@ -382,12 +382,12 @@ async fn start_engine(
         false => None,
     };
     let (gateways, folder) = gateways::load(settings, &store, &clock, &ids).await?;
-    let exchange = exchange(settings, &store, &clock).await?;
+    let exchange_rates = exchange_rates(settings, &store, &clock).await?;
     let engine = Engine::start(Dependencies {
         store,
         access,
         gateways,
-        exchange,
+        exchange_rates,
         directory: Arc::new(Directory::new(&settings.service.code)),
         clock,
         ids,
@@ -439,7 +439,11 @@ fn warn_of_development(settings: &Settings, engine: &Engine) {
 }
 
 /// The exchange rates, and where they are fetched.
-async fn exchange(settings: &Settings, store: &Store, clock: &Clock) -> anyhow::Result<Exchange> {
+async fn exchange_rates(
+    settings: &Settings,
+    store: &Store,
+    clock: &Clock,
+) -> anyhow::Result<ExchangeRates> {
     let feed = FeedSettings {
         url: settings.exchange.url.clone(),
         every: settings.exchange.every.0,
@@ -447,7 +451,7 @@ async fn exchange(settings: &Settings, store: &Store, clock: &Clock) -> anyhow::
         max_change_percent: settings.exchange.max_change_percent,
     };
     let allow_private = settings.development || settings.exchange.private;
-    Ok(Exchange::load(store.clone(), clock.clone(), feed, allow_private).await?)
+    Ok(ExchangeRates::load(store.clone(), clock.clone(), feed, allow_private).await?)
 }
 
 fn make_folder(settings: &Settings) -> anyhow::Result<()> {

@@ -17,7 +17,7 @@ use crate::state::ApiState;
 use crate::{callbacks, checkout, docs, operator, routes, without_key};
 
 /// State that the routes share.
-pub struct Parts {
+pub struct ServerContext {
     pub state: ApiState,
     pub operations: Operations,
     pub draining: Draining,
@@ -25,7 +25,7 @@ pub struct Parts {
     pub request_timeout: Duration,
 }
 
-impl Parts {
+impl ServerContext {
     /// The routes of payers, merchants and providers, with `/healthz` and `/readyz`.
     pub fn public(&self) -> Router {
         self.surrounded(self.public_routes().merge(self.operations.health()))
@@ -122,7 +122,7 @@ mod tests {
         let (engine, draining) = (bench.engine.clone(), Draining::default());
         let around = Surroundings::default();
         let proxies = TrustedProxies::parse(&["10.0.0.1".to_owned()]).unwrap();
-        let parts = Parts {
+        let parts = ServerContext {
             state: ApiState::new(engine.clone(), http),
             operations: Operations::new(engine, None, false, draining.clone(), around),
             draining,

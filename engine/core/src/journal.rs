@@ -129,7 +129,7 @@ impl Tally {
     }
 
     /// Whether a request is being sent now. The call's outcome cannot include its result.
-    pub const fn is_out(&self) -> bool {
+    pub const fn is_sending(&self) -> bool {
         self.out > 0
     }
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use switchyard_gateway::wire::Ready;
 
-use super::drive::{self, CallFailure, Drive};
+use super::drive::{self, CallDriver, CallFailure};
 use super::journal::JournalWriter;
 use super::redact::Redactor;
 use super::{Gateways, Operation, Version, measure};
@@ -51,7 +51,7 @@ impl Gateways {
             redactor,
         } = question;
         let scribe = JournalWriter::new(None, &redactor, gateway.name(), operation.as_str());
-        let drive = Drive {
+        let drive = CallDriver {
             inner: &self.0,
             version: &gateway,
             operation,

@@ -11,8 +11,8 @@ use serde_json::Value;
 use switchyard_gateway::wire::Ready;
 use switchyard_gateway::{Callback as RawRequest, CallbackResult};
 
-use super::drive::{self, CallFailure, Drive};
-use super::journal::{Exchange, JournalWriter};
+use super::drive::{self, CallDriver, CallFailure};
+use super::journal::{JournalWriter, ProviderCall};
 use super::redact::Redactor;
 use super::{Gateways, Operation, Version, outcome};
 use switchyard_core::environment::Environment;
@@ -36,7 +36,7 @@ pub struct CallbackEnd {
     /// `Err`: the gateway failed; the reason.
     pub said: Result<CallbackSaid, String>,
     /// Exchanges of the gateway with its provider during the call.
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Vec<ProviderCall>,
     /// Request with its secrets redacted.
     pub shown: ShownRequest,
 }
@@ -89,11 +89,11 @@ impl Gateways {
         &self,
         call: &CallbackCall,
         redactor: &Redactor,
-    ) -> (Result<CallbackResult, CallFailure>, Vec<Exchange>) {
+    ) -> (Result<CallbackResult, CallFailure>, Vec<ProviderCall>) {
         let (gateway, operation) = (&call.gateway, Operation::Callback);
         let scribe = JournalWriter::new(None, redactor, gateway.name(), operation.as_str());
         let input = serde_json::to_value(&call.request).unwrap_or(Value::Null);
-        let drive = Drive {
+        let drive = CallDriver {
             inner: &self.0,
             version: gateway,
             operation,

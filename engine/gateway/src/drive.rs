@@ -33,7 +33,7 @@ use switchyard_core::limits::{GATEWAY_CALL, GATEWAY_EFFECTS};
 use switchyard_core::time::Timestamp;
 
 /// Context of one call, of any operation.
-pub(super) struct Drive<'c> {
+pub(super) struct CallDriver<'c> {
     pub inner: &'c Inner,
     pub version: &'c Arc<Version>,
     pub operation: Operation,
@@ -67,7 +67,7 @@ pub(super) fn connection(version: &Version, environment: Environment, config: &V
     sha256(format!("{} {environment} {config}", version.name()).as_bytes())
 }
 
-impl Drive<'_> {
+impl CallDriver<'_> {
     /// Runs the call. Returns the message of its READY step, or the failure. `state` receives the
     /// state that the gateway saves.
     pub(super) async fn run(&self, state: &mut Value) -> Result<Vec<u8>, CallFailure> {
@@ -90,7 +90,7 @@ impl Drive<'_> {
         loop {
             let message = match step {
                 // The outcome cannot include the result of a request in flight.
-                Step::Ready(_) if self.scribe.is_out() => {
+                Step::Ready(_) if self.scribe.is_sending() => {
                     return Err(self.no_outcome("it ended before its requests did"));
                 }
                 Step::Ready(message) => return Ok(message),
@@ -101,7 +101,7 @@ impl Drive<'_> {
             let pending: Pending = self.read(&message)?;
             self.log(&pending.log);
             if let Some(changed) = pending.state {
-                self.scribe.keep_state(&changed);
+                self.scribe.save_state(&changed);
                 *state = changed;
             }
             count += pending.effects.len();

@@ -253,11 +253,11 @@ fn simulated(development: bool, private: &[String]) -> Result<Egress, reqwest::E
 /// Sends over the simulated network, within the timeout of the request.
 #[cfg(feature = "simulation")]
 async fn over(
-    line: &switchyard_system::simulation::Line,
+    line: &switchyard_system::simulation::Network,
     request: &reqwest::Request,
     host: &str,
 ) -> Result<HttpResponse, EffectError> {
-    use switchyard_system::simulation::{Cut, Request, To};
+    use switchyard_system::simulation::{NetworkError, Request, To};
     let error = |sent, kind, message: &str| EffectError {
         sent,
         kind,
@@ -271,12 +271,12 @@ async fn over(
             headers: answer.headers,
             body: Body::of(answer.body),
         }),
-        Ok(Err(Cut::Refused)) => Err(error(
+        Ok(Err(NetworkError::Refused)) => Err(error(
             Sent::No,
             EffectErrorKind::Connect,
             "cannot be reached",
         )),
-        Ok(Err(Cut::Broken)) => Err(error(
+        Ok(Err(NetworkError::Broken)) => Err(error(
             Sent::Maybe,
             EffectErrorKind::Broken,
             "broke the line",

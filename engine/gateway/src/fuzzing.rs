@@ -21,7 +21,7 @@ use switchyard_core::transaction::Outcome;
 /// # Errors
 /// Returns the message of the refusal for the operator.
 pub fn file(bytes: &[u8]) -> Result<(Manifest, Vec<String>), String> {
-    inspect::look(Path::new("gateway.so"), bytes).map_err(|refused| refused.to_string())
+    inspect::read_manifest(Path::new("gateway.so"), bytes).map_err(|refused| refused.to_string())
 }
 
 /// Parses a manifest, as in a file's section.

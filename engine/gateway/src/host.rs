@@ -24,9 +24,9 @@ pub(super) enum GatewayHost {
 
 /// Call for which the host holds state; dropping it ends the call there.
 pub(super) enum RunningCall {
-    Worker(worker::Running),
+    Worker(worker::WorkerCall),
     #[cfg(any(feature = "simulation", feature = "fuzzing"))]
-    Linked(library::Running),
+    Linked(library::LibraryCall),
 }
 
 /// Reason why a step has no answer: a sentence.
@@ -119,7 +119,7 @@ impl GatewayHost {
     /// Sets whether new attempts begin on this version.
     pub(super) fn set_current(&self, is_current: bool) {
         if let Some(worker) = self.worker() {
-            worker.set_past(!is_current);
+            worker.set_retired(!is_current);
         }
     }
 

@@ -132,7 +132,7 @@ pub(super) fn inspect_new(path: &Path, pace: Throttle) -> Result<Inspected, Refu
 /// Inspects any file, also one that was installed earlier.
 pub(super) fn inspect(path: &Path, pace: Throttle) -> Result<Inspected, Refused> {
     let (bytes, sha256) = read(path, pace)?;
-    let (manifest, imports) = look(path, &bytes)?;
+    let (manifest, imports) = read_manifest(path, &bytes)?;
     let inspection = Inspection {
         manifest: Arc::new(manifest),
         sha256,
@@ -166,7 +166,7 @@ fn read(path: &Path, pace: Throttle) -> Result<(Vec<u8>, String), Refused> {
     Ok((bytes, sha256))
 }
 
-pub(super) fn look(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>), Refused> {
+pub(super) fn read_manifest(path: &Path, bytes: &[u8]) -> Result<(Manifest, Vec<String>), Refused> {
     let owned = || path.to_owned();
     let not_elf = |reason: String| Refused::NotElf {
         path: path.to_owned(),

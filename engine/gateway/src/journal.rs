@@ -34,7 +34,7 @@ pub struct Journal {
 
 /// One exchange with a provider, as stored and shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Exchange {
+pub struct ProviderCall {
     pub at: Timestamp,
     pub gateway: String,
     pub operation: String,
@@ -55,7 +55,7 @@ pub struct Exchange {
     pub meaning: Option<String>,
 }
 
-impl Exchange {
+impl ProviderCall {
     /// Row as the rules read it. An exchange without an operation stands for an unreadable row.
     pub(super) fn row(&self) -> Row {
         Row {
@@ -76,8 +76,8 @@ pub async fn recover(
     transaction: TransactionId,
     attempt: AttemptId,
 ) -> Result<Recovered, StoreError> {
-    let rows = exchanges(store, transaction, attempt).await?;
-    Ok(rules::recovered(rows.iter().map(Exchange::row)))
+    let rows = provider_calls(store, transaction, attempt).await?;
+    Ok(rules::recovered(rows.iter().map(ProviderCall::row)))
 }
 
 /// The attempt's state as it was when its last request that could move money left; `None` when the
@@ -106,11 +106,11 @@ pub async fn recovered_state(
 }
 
 /// Returns the exchanges of one attempt, in the order in which they began.
-pub async fn exchanges(
+pub async fn provider_calls(
     store: &Store,
     transaction: TransactionId,
     attempt: AttemptId,
-) -> Result<Vec<Exchange>, StoreError> {
+) -> Result<Vec<ProviderCall>, StoreError> {
     let rows = store
         .scan(
             Table::Journal,
@@ -135,7 +135,7 @@ pub fn note_unknown(
     attempt: &Attempt,
     until: Timestamp,
 ) {
-    let exchange = Exchange {
+    let exchange = ProviderCall {
         at: until,
         gateway: attempt.candidate.gateway.clone(),
         operation: "unknown".to_owned(),
@@ -155,25 +155,25 @@ pub(super) struct JournalWriter<'c> {
     redactor: &'c Redactor,
     gateway: &'c str,
     operation: &'static str,
-    desk: Mutex<Desk>,
+    buffer: Mutex<CallBuffer>,
 }
 
 #[derive(Default)]
-struct Desk {
+struct CallBuffer {
     next: Option<u32>,
     /// Distinguishes the rows of this call from those of a concurrent one.
     call: u32,
     tally: Tally,
     /// Exchanges to write with the next batch.
-    later: Vec<(u32, Exchange)>,
+    later: Vec<(u32, ProviderCall)>,
     /// State of the attempt that is not durable yet.
     state: Option<Value>,
 }
 
-/// Exchange that has begun.
+/// Provider call that has begun.
 pub(super) struct OpenCall {
     number: u32,
-    exchange: Exchange,
+    exchange: ProviderCall,
     since: tokio::time::Instant,
 }
 
@@ -189,7 +189,7 @@ impl<'c> JournalWriter<'c> {
             redactor,
             gateway,
             operation,
-            desk: Mutex::default(),
+            buffer: Mutex::default(),
         }
     }
 
@@ -200,23 +200,23 @@ impl<'c> JournalWriter<'c> {
 
     /// Whether a request of this call can have moved money.
     pub(super) fn maybe_sent(&self) -> bool {
-        self.desk().tally.may_have_left()
+        self.buffer().tally.may_have_left()
     }
 
     /// Whether a request that can move money is being sent now.
-    pub(super) fn is_out(&self) -> bool {
-        self.desk().tally.is_out()
+    pub(super) fn is_sending(&self) -> bool {
+        self.buffer().tally.is_sending()
     }
 
     /// Sets the number of this call, which differs from those of other calls of the attempt.
     pub(super) fn name_call(&self, call: u32) {
-        self.desk().call = call;
+        self.buffer().call = call;
     }
 
     /// Saves a changed state of the attempt. It is durable before the next request that can move
     /// money is sent.
-    pub(super) fn keep_state(&self, state: &Value) {
-        self.desk().state = Some(state.clone());
+    pub(super) fn save_state(&self, state: &Value) {
+        self.buffer().state = Some(state.clone());
     }
 
     /// Journals a request before it is sent. If it can move money, its row is durable when this
@@ -228,7 +228,7 @@ impl<'c> JournalWriter<'c> {
     ) -> Result<OpenCall, JournalError> {
         let mutates = request.can_mutate();
         let number = self.number().await?;
-        let exchange = Exchange {
+        let exchange = ProviderCall {
             at: now,
             gateway: self.gateway.to_owned(),
             operation: self.operation.to_owned(),
@@ -249,12 +249,12 @@ impl<'c> JournalWriter<'c> {
             let Some(journal) = self.journal else {
                 return Err(JournalError::NoJournal);
             };
-            self.desk().tally.announce();
+            self.buffer().tally.announce();
             if let Err(error) = self.write(journal, Some((number, &exchange))).await {
-                self.desk().tally.withdraw();
+                self.buffer().tally.withdraw();
                 return Err(error.into());
             }
-            self.desk().tally.leave();
+            self.buffer().tally.leave();
         }
         Ok(OpenCall {
             number,
@@ -284,10 +284,10 @@ impl<'c> JournalWriter<'c> {
         let may_have_left = result.as_ref().err().map(|error| error.sent) != Some(Sent::No);
         exchange.stage = rules::stage(result.is_ok(), may_have_left);
         let Some(journal) = self.journal.filter(|_| exchange.mutates) else {
-            self.desk().later.push((number, exchange));
+            self.buffer().later.push((number, exchange));
             return;
         };
-        self.desk().tally.end(exchange.stage);
+        self.buffer().tally.end(exchange.stage);
         if let Err(error) = self.write(journal, Some((number, &exchange))).await {
             // The row in the journal stays "maybe sent", which is the safe interpretation.
             tracing::warn!(
@@ -299,8 +299,8 @@ impl<'c> JournalWriter<'c> {
     }
 
     /// Takes the exchanges that were not written: the read-only ones of a call without a journal.
-    pub(super) fn unwritten(&self) -> Vec<Exchange> {
-        let later = std::mem::take(&mut self.desk().later);
+    pub(super) fn unwritten(&self) -> Vec<ProviderCall> {
+        let later = std::mem::take(&mut self.buffer().later);
         later.into_iter().map(|(_, exchange)| exchange).collect()
     }
 
@@ -308,7 +308,7 @@ impl<'c> JournalWriter<'c> {
     /// are none.
     pub(super) async fn finish(&self, meaning: Option<String>) {
         let Some(journal) = self.journal else { return };
-        match self.desk().later.last_mut() {
+        match self.buffer().later.last_mut() {
             None => return,
             Some((_, last)) => last.meaning = meaning,
         }
@@ -323,29 +323,29 @@ impl<'c> JournalWriter<'c> {
 
     /// Next number of an exchange, after those of earlier calls of the attempt.
     async fn number(&self) -> Result<u32, JournalError> {
-        if self.desk().next.is_none() {
+        if self.buffer().next.is_none() {
             let next = match self.journal {
                 Some(journal) => journal.next().await?,
                 None => 0,
             };
             // Another effect of this call may have set it during the read.
-            self.desk().next.get_or_insert(next);
+            self.buffer().next.get_or_insert(next);
         }
-        let mut desk = self.desk();
-        let number = desk.next.unwrap_or(0);
-        desk.next = Some(number + 1);
+        let mut buffer = self.buffer();
+        let number = buffer.next.unwrap_or(0);
+        buffer.next = Some(number + 1);
         Ok(number)
     }
 
     async fn write(
         &self,
         journal: &Journal,
-        row: Option<(u32, &Exchange)>,
+        row: Option<(u32, &ProviderCall)>,
     ) -> Result<(), CommitError> {
         let (later, state, call) = {
-            let mut desk = self.desk();
-            let later = std::mem::take(&mut desk.later);
-            (later, desk.state.take(), desk.call)
+            let mut buffer = self.buffer();
+            let later = std::mem::take(&mut buffer.later);
+            (later, buffer.state.take(), buffer.call)
         };
         let mut batch = Batch::new();
         for (number, exchange) in row.into_iter().chain(later.iter().map(|(n, e)| (*n, e))) {
@@ -359,21 +359,21 @@ impl<'c> JournalWriter<'c> {
         let result = journal.store.commit(batch).await;
         if result.is_err() {
             // An older state must not replace a newer one.
-            let mut desk = self.desk();
-            desk.state = desk.state.take().or(state);
+            let mut buffer = self.buffer();
+            buffer.state = buffer.state.take().or(state);
         }
         result
     }
 
-    fn desk(&self) -> parking_lot::MutexGuard<'_, Desk> {
-        self.desk.lock()
+    fn buffer(&self) -> parking_lot::MutexGuard<'_, CallBuffer> {
+        self.buffer.lock()
     }
 }
 
 impl Journal {
     /// Adds read-only exchanges that were made before their attempt was known. `call`: as for
     /// [`JournalWriter::name_call`].
-    pub async fn add(&self, call: u32, exchanges: &[Exchange]) -> Result<(), CommitError> {
+    pub async fn add(&self, call: u32, exchanges: &[ProviderCall]) -> Result<(), CommitError> {
         let unavailable = |error: StoreError| CommitError::Unavailable {
             reason: error.to_string(),
         };
@@ -423,7 +423,7 @@ pub(super) enum JournalError {
 }
 
 /// Key of a row. The number comes first, so that rows sort in the order in which they began.
-fn row_key(journal: &Journal, number: u32, call: u32, exchange: &Exchange) -> String {
+fn row_key(journal: &Journal, number: u32, call: u32, exchange: &ProviderCall) -> String {
     let Journal {
         transaction,
         attempt,
@@ -452,8 +452,8 @@ fn written(row: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(row).unwrap_or_default()
 }
 
-fn unreadable() -> Exchange {
-    Exchange {
+fn unreadable() -> ProviderCall {
+    ProviderCall {
         at: Timestamp::default(),
         gateway: String::new(),
         operation: String::new(),

@@ -60,7 +60,7 @@ use self::cache::Cache;
 pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
 pub use self::counter::SequenceError;
 pub use self::direction::direction;
-use self::drive::{CallFailure, Drive};
+use self::drive::{CallDriver, CallFailure};
 use self::egress::Egress;
 pub use self::fetch_cache::{FetchCache, FetchTimes, Fetched};
 use self::host::GatewayHost;
@@ -68,14 +68,15 @@ use self::inspect::Inspected;
 pub use self::inspect::{Inspection, Refused};
 use self::journal::JournalWriter;
 pub use self::journal::{
-    Exchange, Journal, Recovered, Stage, exchanges, note_unknown, recover, recovered_state,
+    Journal, ProviderCall, Recovered, Stage, note_unknown, provider_calls, recover, recovered_state,
 };
 use self::life::Lifecycle;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
 pub use self::life::StaticGateways;
 pub use self::life::{
-    Awaiting, By, Change, Consent, Count, FileStatus, FolderFile, FolderWatch, Incoming, LifeError,
-    Overview, Pin, Proposal, Record, Source, State, StoredVersion, VersionView, What, Widening,
+    Awaiting, Change, ChangeAuthor, ChangeKind, Consent, Count, FileStatus, FolderFile,
+    FolderWatch, Incoming, LifeError, Overview, Pin, Proposal, Record, Source, State,
+    StoredVersion, VersionView, Widening,
 };
 pub use self::list::{Listed, Listing, ListingCall};
 pub use self::options::OptionsCall;
@@ -206,7 +207,7 @@ impl Gateways {
     /// Installs a file without asking for consent, for tests and programs that embed the engine:
     /// see [`Gateways::install`].
     pub async fn add(&self, path: &Path) -> Result<Arc<Version>, Refused> {
-        let by = By::new(version::ENGINE);
+        let by = ChangeAuthor::new(version::ENGINE);
         match self.install(path, Consent::Trusted, &by).await {
             Ok(version) => Ok(version),
             Err(LifeError::Refused(refused)) => Err(refused),
@@ -315,7 +316,7 @@ impl Gateways {
         let asked_at = self.0.clock.now();
         let (name, verb) = (gateway.name(), operation.as_str());
         let scribe = JournalWriter::new(Some(&journal), &redactor, name, verb);
-        let drive = Drive {
+        let drive = CallDriver {
             inner: &self.0,
             version: &gateway,
             operation,
@@ -404,7 +405,7 @@ impl Gateways {
         let Some(seconds) = final_after_seconds else {
             return Outcome::unknown(why);
         };
-        match exchanges(&journal.store, journal.transaction, journal.attempt).await {
+        match provider_calls(&journal.store, journal.transaction, journal.attempt).await {
             Ok(rows) => {
                 let promised = Duration::from_secs(seconds);
                 not_found::judge(&rows, promised, asked, self.0.clock.now(), why)

@@ -107,15 +107,15 @@ impl Library {
         Self { plugin }
     }
 
-    /// Begins an operation. Returns a `Running` if the library holds state for the call.
-    pub(super) fn begin(self, message: &[u8]) -> (Step, Option<Running>) {
+    /// Begins an operation. Returns a `LibraryCall` if the library holds state for the call.
+    pub(super) fn begin(self, message: &[u8]) -> (Step, Option<LibraryCall>) {
         let mut answer = Answer::default();
         let mut call: *mut c_void = std::ptr::null_mut();
         // SAFETY: message, sink and the pointer for the call are valid until `begin` returns, as
         // the ABI requires.
         let code = unsafe { (self.plugin.begin)(Bytes::lend(message), answer.sink(), &mut call) };
-        // Built only when there is a call, because dropping a `Running` ends it.
-        let running = (!call.is_null()).then(|| Running {
+        // Built only when there is a call, because dropping a `LibraryCall` ends it.
+        let running = (!call.is_null()).then(|| LibraryCall {
             library: self,
             call,
         });
@@ -134,16 +134,16 @@ pub(super) enum Step {
 }
 
 /// Call for which the library holds state; ended exactly once, on drop.
-pub(super) struct Running {
+pub(super) struct LibraryCall {
     library: Library,
     call: *mut c_void,
 }
 
 // SAFETY: the ABI allows steps of one call on different threads as long as they do not overlap, and
 // `resume` takes `&mut`.
-unsafe impl Send for Running {}
+unsafe impl Send for LibraryCall {}
 
-impl Running {
+impl LibraryCall {
     /// Resumes with the result of one effect.
     pub(super) fn resume(&mut self, message: &[u8]) -> Step {
         let mut answer = Answer::default();
@@ -155,7 +155,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for LibraryCall {
     fn drop(&mut self) {
         // SAFETY: `call` came from this library's `begin`, and is ended only here.
         unsafe { (self.library.plugin.end)(self.call) };

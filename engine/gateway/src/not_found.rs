@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::journal::Exchange;
+use super::journal::ProviderCall;
 use switchyard_core::journal::{self as rules, Asked, NotFound};
 use switchyard_core::limits::MIN_GATEWAY_POLL;
 use switchyard_core::time::Timestamp;
@@ -12,13 +12,13 @@ use switchyard_core::transaction::Outcome;
 /// Judges that a provider does not know our reference. Until that is final the outcome is unknown,
 /// and is queried again at the moment at which it becomes final.
 pub(super) fn judge(
-    rows: &[Exchange],
+    rows: &[ProviderCall],
     promised: Duration,
     asked: &Asked,
     now: Timestamp,
     why: String,
 ) -> Outcome {
-    let rows: Vec<_> = rows.iter().map(Exchange::row).collect();
+    let rows: Vec<_> = rows.iter().map(ProviderCall::row).collect();
     match rules::not_found(&rows, promised, asked) {
         NotFound::Final => Outcome::NotSent { why },
         NotFound::NotBefore(at) => Outcome::Unknown {
@@ -85,8 +85,8 @@ mod tests {
     }
 
     /// A request that may have left `at` this second.
-    fn write(seconds: i64) -> Exchange {
-        Exchange {
+    fn write(seconds: i64) -> ProviderCall {
+        ProviderCall {
             at: at(seconds),
             gateway: "acme".into(),
             operation: "collect".into(),
@@ -105,8 +105,8 @@ mod tests {
         }
     }
 
-    fn with(stage: Stage, mutates: bool, seconds: i64) -> Exchange {
-        Exchange {
+    fn with(stage: Stage, mutates: bool, seconds: i64) -> ProviderCall {
+        ProviderCall {
             stage,
             mutates,
             ..write(seconds)
@@ -114,7 +114,7 @@ mod tests {
     }
 
     /// Seconds until the next query, or that it is proven; of a query at this second.
-    fn judged(rows: &[Exchange], seconds: i64) -> Result<(), Option<u64>> {
+    fn judged(rows: &[ProviderCall], seconds: i64) -> Result<(), Option<u64>> {
         let asked = Asked {
             at: at(seconds),
             config_changed_at: None,
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_request_whose_end_is_written_has_its_time_from_that_end() {
-        let ended = Exchange {
+        let ended = ProviderCall {
             duration_ms: Some(2_000),
             ..write(0)
         };

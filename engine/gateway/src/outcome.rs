@@ -19,7 +19,7 @@ use switchyard_core::journal as rules;
 use switchyard_core::limits::{MAX_GATEWAY_POLL, MIN_GATEWAY_POLL};
 use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{
-    Captured, Decline, DeclineReason, Outcome, PayerAction, Translated,
+    Captured, Decline, DeclineReason, LocalizedText, Outcome, PayerAction,
 };
 
 /// Outcome of a call that failed without one. Only an operation that submits something can be "not
@@ -247,7 +247,7 @@ fn action(
             steps: steps
                 .into_iter()
                 .flat_map(|(lang, texts)| texts.into_iter().map(move |text| (lang.clone(), text)))
-                .map(|(lang, text)| Translated { lang, text })
+                .map(|(lang, text)| LocalizedText { lang, text })
                 .collect(),
             ussd,
         },
@@ -309,10 +309,10 @@ fn transfer_action(action: WireAction, rest: Amount) -> Option<PayerAction> {
     })
 }
 
-fn translated(texts: BTreeMap<String, String>) -> Vec<Translated> {
+fn translated(texts: BTreeMap<String, String>) -> Vec<LocalizedText> {
     texts
         .into_iter()
-        .map(|(lang, text)| Translated { lang, text })
+        .map(|(lang, text)| LocalizedText { lang, text })
         .collect()
 }
 

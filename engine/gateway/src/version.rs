@@ -46,7 +46,7 @@ pub struct Quarantine {
 }
 
 /// Counts a running call of a version until it is dropped.
-pub(super) struct Running<'v>(&'v Version);
+pub(super) struct CallGuard<'v>(&'v Version);
 
 impl Version {
     pub(super) fn new(manifest: Manifest, sha256: String, host: GatewayHost, clock: Clock) -> Self {
@@ -158,9 +158,9 @@ impl Version {
         self.granted.store(Arc::new(hosts));
     }
 
-    pub(super) fn running(&self) -> Running<'_> {
+    pub(super) fn running(&self) -> CallGuard<'_> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        Running(self)
+        CallGuard(self)
     }
 
     pub(super) fn set_draining(&self, is_draining: bool) {
@@ -229,7 +229,7 @@ impl Version {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::Relaxed);
     }

@@ -54,9 +54,9 @@ pub async fn register(
     let said = digest(&new);
     let known = store.get(Table::Index, &index).await?;
     let Some(known) = known else {
-        let line = Line {
+        let line = IndexEntry {
             id: CustomerId::new(ids.ulid(now)),
-            last: Some(Last {
+            last: Some(CustomerSummary {
                 created_at: now,
                 seen_at: now,
                 said,
@@ -70,7 +70,7 @@ pub async fn register(
         return Ok(Registered { customer });
     };
     let damaged = || RecordError::damaged("customer with e-mail", &new.email);
-    let Line { id, last } = Line::read(&known).ok_or_else(damaged)?;
+    let IndexEntry { id, last } = IndexEntry::read(&known).ok_or_else(damaged)?;
     if let Some(last) = last.filter(|last| last.said == said && !is_stale(last.seen_at, now)) {
         let customer = new.into_customer(id, last.created_at, last.updated_at);
         return Ok(Registered { customer });
@@ -96,13 +96,13 @@ pub async fn register(
         };
         put(batch, owner, Stored::at(merged, seen_at))?;
     }
-    let last = Some(Last {
+    let last = Some(CustomerSummary {
         created_at,
         seen_at,
         said,
         updated_at,
     });
-    batch.put(Table::Index, index, Line { id, last }.to_bytes());
+    batch.put(Table::Index, index, IndexEntry { id, last }.to_bytes());
     Ok(Registered {
         customer: Customer {
             updated_at,
@@ -149,14 +149,14 @@ impl Stored {
 }
 
 /// A customer's line in the e-mail index.
-struct Line {
+struct IndexEntry {
     id: CustomerId,
     /// Lines of earlier versions have none.
-    last: Option<Last>,
+    last: Option<CustomerSummary>,
 }
 
 /// Summary of a customer without a read of their row.
-struct Last {
+struct CustomerSummary {
     created_at: Timestamp,
     /// When the row was written last.
     seen_at: Timestamp,
@@ -166,7 +166,7 @@ struct Last {
     updated_at: Timestamp,
 }
 
-impl Line {
+impl IndexEntry {
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.id.ulid().to_bytes().to_vec();
         if let Some(last) = &self.last {
@@ -193,7 +193,7 @@ impl Line {
         } else {
             rest.try_into().ok()?
         };
-        let last = Last {
+        let last = CustomerSummary {
             created_at: Timestamp::from_micros(i64::from_be_bytes(*created_at)),
             seen_at: Timestamp::from_micros(i64::from_be_bytes(*seen_at)),
             said: u64::from_be_bytes(*said),
@@ -318,13 +318,13 @@ mod tests {
         }
     }
 
-    struct Desk {
+    struct Fixture {
         store: Store,
         ids: Ids,
         owner: (AppId, Environment),
     }
 
-    impl Desk {
+    impl Fixture {
         fn open() -> Self {
             let ids = Ids::seeded(1);
             let app = AppId::new(ids.ulid(at(0)));
@@ -362,9 +362,9 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_back_with_the_same_details_writes_nothing() {
-        let desk = Desk::open();
-        let (first, _) = desk.register(new(Some("+22997000001")), at(0)).await;
-        let (again, wrote) = desk.register(new(Some("+22997000001")), at(60)).await;
+        let fixture = Fixture::open();
+        let (first, _) = fixture.register(new(Some("+22997000001")), at(0)).await;
+        let (again, wrote) = fixture.register(new(Some("+22997000001")), at(60)).await;
         assert_eq!((again.id, again.created_at), (first.id, first.created_at));
         assert_eq!(again.updated_at, at(0), "nothing changed");
         assert!(!wrote);
@@ -372,7 +372,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_customer_is_updated_when_their_details_change_and_at_no_other_time() {
-        let desk = Desk::open();
+        let fixture = Fixture::open();
         let (phone, other) = (Some("+22997000001"), Some("+22997000002"));
         let table = [
             (phone, at(0), at(0)),
@@ -386,42 +386,47 @@ mod tests {
             (other, at(360).plus(DAY * 2), at(240)),
         ];
         for (phone, now, updated_at) in table {
-            let (customer, _) = desk.register(new(phone), now).await;
+            let (customer, _) = fixture.register(new(phone), now).await;
             assert_eq!(customer.updated_at, updated_at, "{phone:?} {now:?}");
-            assert_eq!(desk.stored(customer.id).await.updated_at, updated_at);
+            assert_eq!(fixture.stored(customer.id).await.updated_at, updated_at);
         }
     }
 
     #[tokio::test]
     async fn rows_and_lines_of_an_earlier_version_are_read() {
-        let desk = Desk::open();
-        let (first, _) = desk.register(new(None), at(0)).await;
-        let index = keys::email(desk.owner.0, desk.owner.1, "awa@example.com");
-        let line = desk.store.get(Table::Index, &index).await.unwrap().unwrap();
+        let fixture = Fixture::open();
+        let (first, _) = fixture.register(new(None), at(0)).await;
+        let index = keys::email(fixture.owner.0, fixture.owner.1, "awa@example.com");
+        let line = fixture
+            .store
+            .get(Table::Index, &index)
+            .await
+            .unwrap()
+            .unwrap();
         let mut batch = Batch::new();
         batch.put(Table::Index, &index, &line[..40]);
         let row = serde_json::to_vec(&first).unwrap();
         batch.put(
             Table::Customer,
-            keys::customer(desk.owner.0, desk.owner.1, first.id),
+            keys::customer(fixture.owner.0, fixture.owner.1, first.id),
             row,
         );
-        desk.store.commit(batch).await.unwrap();
-        assert_eq!(desk.row(first.id).await.seen_at(), at(0));
-        let (again, wrote) = desk.register(new(None), at(60)).await;
+        fixture.store.commit(batch).await.unwrap();
+        assert_eq!(fixture.row(first.id).await.seen_at(), at(0));
+        let (again, wrote) = fixture.register(new(None), at(60)).await;
         assert_eq!((again, wrote), (first, false));
     }
 
     #[tokio::test]
     async fn news_of_a_customer_is_kept_and_silence_takes_nothing_back() {
-        let desk = Desk::open();
-        let (first, _) = desk.register(new(Some("+22997000001")), at(0)).await;
-        let (silent, _) = desk.register(new(None), at(60)).await;
+        let fixture = Fixture::open();
+        let (first, _) = fixture.register(new(Some("+22997000001")), at(0)).await;
+        let (silent, _) = fixture.register(new(None), at(60)).await;
         assert_eq!((silent.id, silent.phone), (first.id, None));
-        assert_eq!(desk.stored(first.id).await, first);
-        let (_, wrote) = desk.register(new(Some("+22997000002")), at(120)).await;
+        assert_eq!(fixture.stored(first.id).await, first);
+        let (_, wrote) = fixture.register(new(Some("+22997000002")), at(120)).await;
         assert!(wrote);
-        let stored = desk.stored(first.id).await;
+        let stored = fixture.stored(first.id).await;
         assert_eq!(stored.phone.as_deref(), Some("+22997000002"));
         assert_eq!(
             (stored.created_at, stored.updated_at),
@@ -431,25 +436,25 @@ mod tests {
 
     #[tokio::test]
     async fn a_day_later_the_row_says_when_the_customer_was_seen() {
-        let desk = Desk::open();
-        let (first, _) = desk.register(new(None), at(0)).await;
+        let fixture = Fixture::open();
+        let (first, _) = fixture.register(new(None), at(0)).await;
         let later = at(1).plus(DAY);
-        desk.register(new(None), later).await;
-        assert_eq!(desk.row(first.id).await.seen_at(), later);
-        assert_eq!(desk.stored(first.id).await.updated_at, at(0));
-        let (_, wrote) = desk.register(new(None), later).await;
+        fixture.register(new(None), later).await;
+        assert_eq!(fixture.row(first.id).await.seen_at(), later);
+        assert_eq!(fixture.stored(first.id).await.updated_at, at(0));
+        let (_, wrote) = fixture.register(new(None), later).await;
         assert!(!wrote);
     }
 
     #[tokio::test]
     async fn a_line_of_an_earlier_version_finds_its_customer() {
-        let desk = Desk::open();
-        let (first, _) = desk.register(new(None), at(0)).await;
-        let index = keys::email(desk.owner.0, desk.owner.1, "awa@example.com");
+        let fixture = Fixture::open();
+        let (first, _) = fixture.register(new(None), at(0)).await;
+        let index = keys::email(fixture.owner.0, fixture.owner.1, "awa@example.com");
         let mut batch = Batch::new();
         batch.put(Table::Index, &index, first.id.ulid().to_bytes());
-        desk.store.commit(batch).await.unwrap();
-        let (again, _) = desk.register(new(None), at(60)).await;
+        fixture.store.commit(batch).await.unwrap();
+        let (again, _) = fixture.register(new(None), at(60)).await;
         assert_eq!((again.id, again.created_at), (first.id, first.created_at));
     }
 

@@ -13,8 +13,8 @@ use switchyard_core::testing::fixtures::World;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{Kind, State, Status, Transaction};
 use switchyard_store::{
-    Backend, Batch, CommitError, CrashingKv, Death, Direction, MemoryDisk, Store, StoreSettings,
-    Table,
+    Backend, Batch, CommitError, CrashPoint, CrashingKv, Direction, MemoryDisk, Store,
+    StoreSettings, Table,
 };
 
 /// Start of all spans: a multiple of the longest.
@@ -98,16 +98,16 @@ fn millis(at: u64) -> Timestamp {
 struct Lives {
     disk: MemoryDisk,
     store: Store,
-    deaths: Vec<Death>,
+    deaths: Vec<CrashPoint>,
     known: Vec<Transaction>,
     /// Number of transactions that have begun, including those whose commit failed.
     begun: u128,
 }
 
 impl Lives {
-    async fn new(deaths: Vec<Death>) -> Self {
+    async fn new(deaths: Vec<CrashPoint>) -> Self {
         let disk = MemoryDisk::default();
-        let store = CrashingKv::new(&disk, Death::Never).store();
+        let store = CrashingKv::new(&disk, CrashPoint::Never).store();
         ensure_format(&store).await.unwrap();
         let mut lives = Self {
             disk,
@@ -121,7 +121,7 @@ impl Lives {
     }
 
     fn next(&mut self) {
-        let death = self.deaths.pop().unwrap_or(Death::Never);
+        let death = self.deaths.pop().unwrap_or(CrashPoint::Never);
         self.store = CrashingKv::new(&self.disk, death).store();
     }
 
@@ -235,8 +235,8 @@ proptest! {
         queries in queries(),
     ) {
         let deaths = deaths.into_iter().map(|(flush, is_made)| match is_made {
-            true => Death::After(flush),
-            false => Death::Before(flush),
+            true => CrashPoint::After(flush),
+            false => CrashPoint::Before(flush),
         });
         let deaths = deaths.collect();
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

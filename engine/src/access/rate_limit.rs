@@ -241,7 +241,7 @@ impl Shard {
     ) -> Rate {
         let total = self
             .key(key)
-            .look(Scope::PublicKeyTotal, limits.public_key_total, now);
+            .peek(Scope::PublicKeyTotal, limits.public_key_total, now);
         if !total.allowed {
             return total;
         }
@@ -267,7 +267,7 @@ impl Shard {
         let site = address.and_then(client_network::site).map(Client::Site);
         if let Some(site) = site {
             let most = limit.saturating_mul(SITE_SHARE);
-            let rate = self.client(key, site).look(of_site, most, now);
+            let rate = self.client(key, site).peek(of_site, most, now);
             if !rate.allowed {
                 return rate;
             }
@@ -301,7 +301,7 @@ impl Shard {
 
 impl Window {
     fn allow(&mut self, scope: Scope, limit: u32, now: Timestamp) -> Rate {
-        let mut rate = self.look(scope, limit, now);
+        let mut rate = self.peek(scope, limit, now);
         if rate.allowed {
             rate.remaining -= 1;
             rate.reset_seconds = self.count(now);
@@ -317,7 +317,7 @@ impl Window {
     }
 
     /// Result of [`Window::allow`], without counting a request.
-    fn look(&mut self, scope: Scope, limit: u32, now: Timestamp) -> Rate {
+    fn peek(&mut self, scope: Scope, limit: u32, now: Timestamp) -> Rate {
         let now = self.not_before_the_last(now.as_micros());
         while self.0.front().is_some_and(|at| now - at >= WINDOW_MICROS) {
             self.0.pop_front();

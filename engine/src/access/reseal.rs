@@ -65,7 +65,7 @@ mod tests {
     use crate::access::{Access, Options, Sealed};
     use switchyard_core::ids::AccountId;
     use switchyard_core::testing::START;
-    use switchyard_store::{CrashingKv, Death, MemoryDisk};
+    use switchyard_store::{CrashPoint, CrashingKv, MemoryDisk};
     use switchyard_system::clock::Clock;
 
     async fn open(store: &Store, key: &MasterKey, ids: &Ids) -> Result<Access, AccessError> {
@@ -98,7 +98,7 @@ mod tests {
     /// A disk with several accounts and a secret of each.
     async fn filled(key: &MasterKey, ids: &Ids) -> (MemoryDisk, Vec<(AccountId, Sealed)>) {
         let disk = MemoryDisk::default();
-        let store = CrashingKv::new(&disk, Death::Never).store();
+        let store = CrashingKv::new(&disk, CrashPoint::Never).store();
         let access = open(&store, key, ids).await.unwrap();
         let mut sealed = Vec::new();
         for number in 0..5 {
@@ -118,18 +118,18 @@ mod tests {
         let ids = Ids::seeded(7);
         let (old, new) = (MasterKey::random(&ids), MasterKey::random(&ids));
         let (disk, sealed) = filled(&old, &ids).await;
-        for death in [Death::Before(1), Death::After(1)] {
+        for death in [CrashPoint::Before(1), CrashPoint::After(1)] {
             let disk = disk.copy();
             let killed = CrashingKv::new(&disk, death).store();
             let cut_short = reseal(&killed, &old, &new, &ids).await;
             assert!(cut_short.is_err(), "{death:?}");
 
-            let store = CrashingKv::new(&disk, Death::Never).store();
+            let store = CrashingKv::new(&disk, CrashPoint::Never).store();
             let opens = [
                 open(&store, &old, &ids).await.is_ok(),
                 open(&store, &new, &ids).await.is_ok(),
             ];
-            let was_done = matches!(death, Death::After(_));
+            let was_done = matches!(death, CrashPoint::After(_));
             assert_eq!(opens, [!was_done, was_done], "{death:?}: never a mixture");
 
             let again = reseal(&store, &old, &new, &ids).await.unwrap();
@@ -147,11 +147,11 @@ mod tests {
         let ids = Ids::seeded(8);
         let (old, new) = (MasterKey::random(&ids), MasterKey::random(&ids));
         let (disk, _) = filled(&old, &ids).await;
-        let mortal = CrashingKv::new(&disk, Death::Never);
+        let mortal = CrashingKv::new(&disk, CrashPoint::Never);
         let store = mortal.store();
         mortal.kill();
         assert!(reseal(&store, &old, &new, &ids).await.is_err());
-        let store = CrashingKv::new(&disk, Death::Never).store();
+        let store = CrashingKv::new(&disk, CrashPoint::Never).store();
         assert!(open(&store, &old, &ids).await.is_ok());
     }
 

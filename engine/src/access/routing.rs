@@ -11,7 +11,7 @@ use super::rows::{self, Kind};
 use super::{Access, Environment, WriteGuard};
 use switchyard_core::ids::AppId;
 use switchyard_core::limits::ROUTING_VERSIONS;
-use switchyard_core::routing::{InForce, RuleError, RuleSet};
+use switchyard_core::routing::{ActiveRules, RuleError, RuleSet};
 use switchyard_core::time::Timestamp;
 use switchyard_store::Batch;
 
@@ -27,8 +27,8 @@ pub struct RoutingRules {
 }
 
 impl RoutingRules {
-    pub const fn in_force(&self) -> InForce<'_> {
-        InForce {
+    pub const fn in_force(&self) -> ActiveRules<'_> {
+        ActiveRules {
             version: self.version,
             set: &self.set,
         }

@@ -50,7 +50,7 @@ async fn report(
         attempt,
         provider_id: callback.provider_id.clone().unwrap_or_default(),
     };
-    match engine.registry().tell(engine, id, command).await {
+    match engine.registry().send(engine, id, command).await {
         Ok(tx) => Ok(Some(tx)),
         Err(EngineError::NotFound | EngineError::Refused(_)) => Ok(None),
         Err(error) => Err(error),

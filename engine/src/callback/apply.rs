@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::row::{self, Callback, CallbackKey, CallbackState};
-use super::verdict::{self, Heard, Verdict};
+use super::verdict::{self, MatchedResult, Verdict};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::ConnectionId;
 use switchyard_core::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
@@ -19,7 +19,7 @@ const OUR_CALL: Duration = Duration::from_secs(90);
 pub(super) async fn with(
     engine: &Engine,
     which: CallbackKey,
-) -> Result<Option<Heard>, EngineError> {
+) -> Result<Option<MatchedResult>, EngineError> {
     let Some(before) = row::load(engine.store(), which).await? else {
         return Ok(None);
     };
@@ -30,7 +30,7 @@ pub(super) async fn with(
         return Ok(None);
     }
     let mut after = before.clone();
-    let verdict = verdict::reach(engine, &mut after).await?;
+    let verdict = verdict::process(engine, &mut after).await?;
     conclude(engine, &before, after, verdict).await
 }
 
@@ -38,8 +38,8 @@ pub(super) async fn with(
 pub(super) async fn after_our_call(
     engine: &Engine,
     which: CallbackKey,
-    heard: Heard,
-) -> Result<Option<Heard>, EngineError> {
+    heard: MatchedResult,
+) -> Result<Option<MatchedResult>, EngineError> {
     let waiting = |callback: &Callback| callback.state == CallbackState::Waiting;
     let Some(before) = row::load(engine.store(), which).await?.filter(waiting) else {
         return Ok(None);
@@ -55,7 +55,7 @@ pub(super) async fn stumbled(engine: &Engine, which: CallbackKey) -> Result<(), 
         return Ok(());
     };
     let why = "The engine failed inside; the log says where.".to_owned();
-    let verdict = verdict::stumble(engine, &before, why);
+    let verdict = verdict::gateway_failed(engine, &before, why);
     conclude(engine, &before, before.clone(), verdict).await?;
     Ok(())
 }
@@ -65,7 +65,7 @@ async fn conclude(
     before: &Callback,
     mut after: Callback,
     verdict: Verdict,
-) -> Result<Option<Heard>, EngineError> {
+) -> Result<Option<MatchedResult>, EngineError> {
     let mut batch = Batch::new();
     let result = result_of(&verdict, &after);
     let (mut kept, mut heard) = (None, None);
@@ -97,7 +97,7 @@ async fn conclude(
             if after.awaits {
                 // This commit and the one that makes the name known may race: the second one sees
                 // the first.
-                engine.callbacks().put_aside();
+                engine.callbacks().park();
                 for name in after.names() {
                     name.require_unknown(&mut batch);
                 }

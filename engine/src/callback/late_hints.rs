@@ -32,7 +32,7 @@ pub(super) async fn ask(
     // may have prevented its result from being stored.
     if engine
         .callbacks()
-        .was_heard_since(attempt.id, callback.received_at)
+        .was_queried_since(attempt.id, callback.received_at)
     {
         return end("The attempt has ended, and the provider was asked since.");
     }
@@ -53,7 +53,7 @@ pub(super) async fn ask(
         }
     }?;
     if verdict.is_some() {
-        engine.callbacks().heard(attempt.id, asked_at);
+        engine.callbacks().note_query_result(attempt.id, asked_at);
     }
     Ok(verdict)
 }

@@ -59,7 +59,7 @@ async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
 
 /// Scans all parked callbacks: queues those whose transaction has appeared, and unparks those past
 /// the match window. Returns whether any stay parked.
-pub(super) async fn look_again(engine: &Engine) -> Result<bool, EngineError> {
+pub(super) async fn rescan(engine: &Engine) -> Result<bool, EngineError> {
     let (mut from, to) = row::from_connection(AWAITED, None);
     let young = engine.clock().now().minus(CALLBACK_MATCH_WINDOW);
     let mut waits = false;

@@ -22,12 +22,12 @@ mod ambiguous;
 mod apply;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod home;
 mod late_hints;
 mod log;
 mod match_pending;
 mod queue;
 mod receive;
+mod recipient;
 mod reprocess;
 mod row;
 mod sweep;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::row::{self, Callback, CallbackKey, CallbackState, QUEUE};
-use super::verdict::Heard;
+use super::verdict::MatchedResult;
 use super::{apply, match_pending, reprocess};
 use crate::engine::{Engine, EngineError};
 use crate::queue::{
@@ -27,7 +27,7 @@ const PAGE: usize = 250;
 pub(crate) struct CallbackQueue(Engine);
 
 /// Gateway's reading of a callback that waits for the end of our own call.
-pub(crate) struct CallbackRow(Mutex<Option<Heard>>);
+pub(crate) struct CallbackRow(Mutex<Option<MatchedResult>>);
 
 impl QueueHandler for CallbackQueue {
     type Queue = ConnectionId;
@@ -101,7 +101,7 @@ impl QueueHandler for CallbackQueue {
 
     /// Waits for the end of our own call about the attempt.
     async fn resumes(&self, _: ConnectionId, item: &Item<Self>) -> bool {
-        let attempt = item.row.0.lock().as_ref().map(Heard::attempt);
+        let attempt = item.row.0.lock().as_ref().map(MatchedResult::attempt);
         // Without a permit, the gateway reads the callback again at its due time.
         let permit = self.0.callbacks().patience.try_acquire();
         let (Some(attempt), Ok(_permit)) = (attempt, permit) else {
@@ -154,7 +154,7 @@ async fn run(engine: Engine, began: Timestamp) {
         }
         // A reprocessed callback is counted when it is queued again. Before the initial count, it
         // would be counted twice.
-        if is_counted && let Err(error) = readers.look(&engine).await {
+        if is_counted && let Err(error) = readers.requeue(&engine).await {
             tracing::error!(%error, "failed to scan dead-lettered callbacks");
         }
         tokio::select! {
@@ -214,7 +214,7 @@ async fn look_back(engine: &Engine, began: Timestamp) -> Result<(), EngineError>
             _ => break,
         }
     }
-    if !match_pending::look_again(engine).await? {
+    if !match_pending::rescan(engine).await? {
         engine.callbacks().none_was_aside();
     }
     for (connection, bytes) in queued {

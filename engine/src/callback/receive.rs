@@ -7,7 +7,7 @@ use switchyard_gateway::Callback as RawRequest;
 use switchyard_gateway::manifest::CallbackAnswer;
 use switchyard_gateway::wire::Body;
 
-use super::home;
+use super::recipient;
 use super::row::{self, Callback, CallbackState};
 use crate::access::Sealed;
 use crate::engine::{Engine, EngineError};
@@ -54,13 +54,13 @@ impl Engine {
         connection: ConnectionId,
         request: CallbackRequest,
     ) -> Result<CallbackAnswer, ReceiveError> {
-        let (home, version) = self
-            .home_of(connection)
+        let (recipient, version) = self
+            .recipient_of(connection)
             .ok_or(ReceiveError::NoSuchConnection)?;
         let answer = version
             .and_then(|version| Some(version.manifest.callback.as_ref()?.answer.clone()))
             .unwrap_or_default();
-        let stored = self.store_callback(connection, &home, request).await;
+        let stored = self.store_callback(connection, &recipient, request).await;
         let result = match &stored {
             Ok(()) => "stored",
             Err(ReceiveError::TooMany) => "limited",
@@ -69,7 +69,7 @@ impl Engine {
         };
         metrics::counter!(
             "switchyard_callbacks_received_total",
-            "gateway" => home.gateway,
+            "gateway" => recipient.gateway,
             "result" => result
         )
         .increment(1);
@@ -78,25 +78,28 @@ impl Engine {
 
     /// Whether the connection exists and its gateway supports callbacks.
     pub fn takes_callbacks(&self, connection: ConnectionId) -> bool {
-        self.home_of(connection).is_some()
+        self.recipient_of(connection).is_some()
     }
 
     /// Connection and gateway version. Without a loaded version, the callback waits until one is
     /// loaded.
-    fn home_of(&self, connection: ConnectionId) -> Option<(home::Home, Option<Arc<Version>>)> {
-        let home = home::find(self, connection)?;
-        let version = self.gateways().reader(&home.gateway);
+    fn recipient_of(
+        &self,
+        connection: ConnectionId,
+    ) -> Option<(recipient::Recipient, Option<Arc<Version>>)> {
+        let recipient = recipient::find(self, connection)?;
+        let version = self.gateways().reader(&recipient.gateway);
         let takes = |version: &Arc<Version>| version.has(Operation::Callback);
         version
             .as_ref()
             .is_none_or(takes)
-            .then_some((home, version))
+            .then_some((recipient, version))
     }
 
     async fn store_callback(
         &self,
         connection: ConnectionId,
-        home: &home::Home,
+        recipient: &recipient::Recipient,
         request: CallbackRequest,
     ) -> Result<(), ReceiveError> {
         let head: usize = request
@@ -128,11 +131,11 @@ impl Engine {
         let stored = async {
             // A struct of strings always serializes.
             let raw = serde_json::to_vec(&raw).unwrap_or_default();
-            let sealed = self.access().seal_callback(home.account, &raw)?;
+            let sealed = self.access().seal_callback(recipient.account, &raw)?;
             let callback = Callback {
                 from,
                 bytes,
-                ..self.new_callback(connection, home, sealed)
+                ..self.new_callback(connection, recipient, sealed)
             };
             let mut batch = Batch::new();
             row::write(&mut batch, None, &callback);
@@ -152,14 +155,19 @@ impl Engine {
         }
     }
 
-    fn new_callback(&self, connection: ConnectionId, home: &home::Home, raw: Sealed) -> Callback {
+    fn new_callback(
+        &self,
+        connection: ConnectionId,
+        recipient: &recipient::Recipient,
+        raw: Sealed,
+    ) -> Callback {
         let now = self.clock().now();
         Callback {
             id: CallbackId::new(self.ids().ulid(now)),
             connection,
-            app: home.app,
-            environment: home.environment,
-            gateway: home.gateway.clone(),
+            app: recipient.app,
+            environment: recipient.environment,
+            gateway: recipient.gateway.clone(),
             received_at: now,
             from: None,
             bytes: 0,

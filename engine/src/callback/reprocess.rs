@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::home;
 use super::match_pending::{change, have_another_look};
+use super::recipient;
 use super::row::{self, CallbackKey, CallbackState, STUMBLED};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::limits::CALLBACK_TRIES;
@@ -38,7 +38,7 @@ struct Reading {
 impl ReprocessState {
     /// Queues dead letters for the current versions after a version changed or a gateway became
     /// free. Few are queued at a time; the rest stay dead letters, where an operator finds them.
-    pub async fn look(&mut self, engine: &Engine) -> Result<(), EngineError> {
+    pub async fn requeue(&mut self, engine: &Engine) -> Result<(), EngineError> {
         let current = engine.gateways().list().into_iter();
         let current: BTreeMap<String, String> = current
             .map(|version| (version.name().to_owned(), version.sha256.clone()))
@@ -105,13 +105,13 @@ impl ReprocessState {
         which: CallbackKey,
         stumbled: &[u8],
     ) -> Result<(), EngineError> {
-        let Some(home) = home::find(engine, which.connection) else {
+        let Some(recipient) = recipient::find(engine, which.connection) else {
             return Ok(());
         };
         let current = self.current.as_ref();
-        let version = current.and_then(|current| current.get(&home.gateway));
+        let version = current.and_then(|current| current.get(&recipient.gateway));
         let is_for_it = version.is_some_and(|version| version.as_bytes() != stumbled);
-        if !is_for_it || self.reading.contains_key(&home.gateway) {
+        if !is_for_it || self.reading.contains_key(&recipient.gateway) {
             return Ok(());
         }
         let given = change(engine, which, |callback, now| {
@@ -120,7 +120,8 @@ impl ReprocessState {
         });
         if given.await?.is_some() {
             let since = engine.clock().now();
-            self.reading.insert(home.gateway, Reading { which, since });
+            self.reading
+                .insert(recipient.gateway, Reading { which, since });
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Hourly retention sweep of callbacks.
 
-use super::home;
-use super::match_pending::{came_before, look_again};
+use super::match_pending::{came_before, rescan};
+use super::recipient;
 use super::row::{self, CallbackKey, CallbackState, STATE};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::environment::Environment;
@@ -13,7 +13,7 @@ use switchyard_store::{Batch, CommitError, Direction, Table, prefix_end};
 /// Rescans parked callbacks and deletes those past their retention. Returns the number of deleted
 /// callbacks.
 pub(crate) async fn sweep(engine: &Engine) -> Result<u64, EngineError> {
-    look_again(engine).await?;
+    rescan(engine).await?;
     let (mut from, to) = row::from_connection(STATE, None);
     let mut gone = 0;
     // One pass for each list: the callbacks of a connection in one state.
@@ -42,8 +42,9 @@ fn kept_since(
     connection: ConnectionId,
     state: CallbackState,
 ) -> Option<Timestamp> {
-    let home = home::find(engine, connection);
-    let is_sandbox = home.is_none_or(|home| home.environment == Environment::Sandbox);
+    let recipient = recipient::find(engine, connection);
+    let is_sandbox =
+        recipient.is_none_or(|recipient| recipient.environment == Environment::Sandbox);
     let retention = match state {
         CallbackState::Waiting => return None,
         // Sandbox transactions have the same retention.

@@ -25,7 +25,7 @@ pub(crate) struct CallbackTracker {
     /// Permits for callbacks that were read and wait in memory for the end of our own call.
     pub(super) patience: Semaphore,
     /// Number of callbacks that were parked for their transaction since the start.
-    put_aside: AtomicU64,
+    park: AtomicU64,
     /// Whether no callback was parked at startup.
     none_at_start: AtomicBool,
     /// Time of the last query about each ended attempt. Set once the result has been processed.
@@ -55,7 +55,7 @@ impl Default for CallbackTracker {
             queue: Queue::default(),
             processed: Notify::new(),
             patience: Semaphore::new(CALLBACKS_AFTER_OUR_CALL),
-            put_aside: AtomicU64::new(0),
+            park: AtomicU64::new(0),
             none_at_start: AtomicBool::new(false),
             heard: Mutex::default(),
         }
@@ -98,7 +98,7 @@ impl CallbackTracker {
     }
 
     /// Records that the result of a query about an ended attempt, sent at `at`, is stored.
-    pub(super) fn heard(&self, attempt: AttemptId, at: Timestamp) {
+    pub(super) fn note_query_result(&self, attempt: AttemptId, at: Timestamp) {
         let mut heard = self.heard.lock();
         if heard.len() >= CALLBACKS_HEARD {
             heard.clear();
@@ -107,7 +107,7 @@ impl CallbackTracker {
     }
 
     /// Whether this process queried the provider at `since` or later and stored the result.
-    pub(super) fn was_heard_since(&self, attempt: AttemptId, since: Timestamp) -> bool {
+    pub(super) fn was_queried_since(&self, attempt: AttemptId, since: Timestamp) -> bool {
         let heard = self.heard.lock();
         heard.get(&attempt).is_some_and(|at| *at >= since)
     }
@@ -150,8 +150,8 @@ impl CallbackTracker {
     }
 
     /// Records, before the commit, that a callback is parked for its transaction.
-    pub(super) fn put_aside(&self) {
-        self.put_aside.fetch_add(1, Ordering::SeqCst);
+    pub(super) fn park(&self) {
+        self.park.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(super) fn none_was_aside(&self) {
@@ -161,7 +161,7 @@ impl CallbackTracker {
     /// Whether any callback may be parked for a transaction. Checked after each commit that makes a
     /// name known.
     pub(super) fn may_be_awaited(&self) -> bool {
-        !self.none_at_start.load(Ordering::SeqCst) || self.put_aside.load(Ordering::SeqCst) > 0
+        !self.none_at_start.load(Ordering::SeqCst) || self.park.load(Ordering::SeqCst) > 0
     }
 
     fn gauges(&self) -> MutexGuard<'_, HashMap<ConnectionId, Gauge>> {
@@ -212,15 +212,18 @@ mod tests {
         let asked = Timestamp::from_seconds(1_000);
         let before = asked.minus(Duration::from_secs(1));
         let after = asked.plus(Duration::from_secs(1));
-        desk.heard(attempt(0), asked);
-        assert!(desk.was_heard_since(attempt(0), before));
-        assert!(!desk.was_heard_since(attempt(0), after), "it is news");
-        assert!(!desk.was_heard_since(attempt(1), before), "of another one");
+        desk.note_query_result(attempt(0), asked);
+        assert!(desk.was_queried_since(attempt(0), before));
+        assert!(!desk.was_queried_since(attempt(0), after), "it is news");
+        assert!(
+            !desk.was_queried_since(attempt(1), before),
+            "of another one"
+        );
         for number in 1..=CALLBACKS_HEARD as u128 {
-            desk.heard(attempt(number), asked);
+            desk.note_query_result(attempt(number), asked);
         }
         assert!(
-            !desk.was_heard_since(attempt(0), before),
+            !desk.was_queried_since(attempt(0), before),
             "one query too many"
         );
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use switchyard_gateway::Callback as RawRequest;
 
-use super::home::{self, Home};
+use super::recipient::{self, Recipient};
 use super::row::{self, Callback, CallbackState, damaged};
 use super::{ambiguous, late_hints};
 use crate::engine::{Engine, EngineError};
@@ -19,7 +19,9 @@ use switchyard_core::transaction::{
     identify, is_unmistakable,
 };
 use switchyard_gateway_host::manifest::CallbackPer;
-use switchyard_gateway_host::{CallbackCall, CallbackSaid, Exchange, Journal, Operation, Version};
+use switchyard_gateway_host::{
+    CallbackCall, CallbackSaid, Journal, Operation, ProviderCall, Version,
+};
 use switchyard_records::{attempt_named, attempts_with_id};
 use switchyard_store::{Direction, Table, prefix_end};
 
@@ -42,35 +44,35 @@ pub(super) enum Verdict {
         note: String,
     },
     /// Waits for the end of our own call about the attempt.
-    AfterOurCall(Box<Heard>),
+    AfterOurCall(Box<MatchedResult>),
 }
 
 /// Gateway's reading of a callback, and the attempt that it is about.
-pub(super) struct Heard {
+pub(super) struct MatchedResult {
     said: CallbackSaid,
     found: Found,
 }
 
-impl Heard {
+impl MatchedResult {
     pub(super) fn attempt(&self) -> AttemptId {
         self.found.attempt
     }
 }
 
 /// Processes `callback` and updates its fields.
-pub(super) async fn reach(
+pub(super) async fn process(
     engine: &Engine,
     callback: &mut Callback,
 ) -> Result<Verdict, EngineError> {
-    let Some(home) = home::find(engine, callback.connection) else {
+    let Some(recipient) = recipient::find(engine, callback.connection) else {
         return Ok(end(CallbackState::Refused, "The connection was deleted."));
     };
-    let Some((said, exchanges)) = ask_gateway(engine, callback, &home).await? else {
+    let Some((said, exchanges)) = ask_gateway(engine, callback, &recipient).await? else {
         return Ok(wait_for_gateway(engine, callback));
     };
     let said = match said {
         Ok(said) => said,
-        Err(why) => return Ok(stumble(engine, callback, why)),
+        Err(why) => return Ok(gateway_failed(engine, callback, why)),
     };
     if let Some(why) = said.refused() {
         return Ok(end(CallbackState::Refused, why));
@@ -84,7 +86,7 @@ pub(super) async fn reach(
             if has_outcome && callback.names().is_empty() {
                 return Ok(nameless(callback));
             }
-            return Ok(nobody(callback));
+            return Ok(unmatched(callback));
         }
         Identity::Proven(one) => (one, true),
         Identity::Disagree(one) if !said.is_trusted() => (one, false),
@@ -107,7 +109,7 @@ pub(super) async fn reach(
         attempt,
         is_trusted: said.is_trusted() && is_proven,
     };
-    meet(engine, callback, Heard { said, found }, &exchanges).await
+    apply_result(engine, callback, MatchedResult { said, found }, &exchanges).await
 }
 
 /// Attempt that the names in the callback identify.
@@ -149,9 +151,9 @@ async fn has_succeeded(
 pub(super) async fn after_our_call(
     engine: &Engine,
     callback: &mut Callback,
-    heard: Heard,
+    matched: MatchedResult,
 ) -> Result<Verdict, EngineError> {
-    meet(engine, callback, heard, &[]).await
+    apply_result(engine, callback, matched, &[]).await
 }
 
 /// Attempt that a callback is about.
@@ -168,21 +170,23 @@ type Said = Result<CallbackSaid, String>;
 async fn ask_gateway(
     engine: &Engine,
     callback: &mut Callback,
-    home: &Home,
-) -> Result<Option<(Said, Vec<Exchange>)>, EngineError> {
-    let Some(gateway) = engine.gateways().reader(&home.gateway) else {
+    recipient: &Recipient,
+) -> Result<Option<(Said, Vec<ProviderCall>)>, EngineError> {
+    let Some(gateway) = engine.gateways().reader(&recipient.gateway) else {
         return Ok(None);
     };
-    let raw = engine.access().open_callback(home.account, &callback.raw)?;
+    let raw = engine
+        .access()
+        .open_callback(recipient.account, &callback.raw)?;
     let mut request: RawRequest =
         serde_json::from_slice(raw.expose()).map_err(|_| damaged(callback.id))?;
     request.url = Some(given_url(engine, callback, &request, &gateway));
     let version = gateway.sha256.clone();
     let call = CallbackCall {
         gateway,
-        environment: home.environment,
+        environment: recipient.environment,
         received_at: callback.received_at,
-        config: home::config(engine.access(), callback.connection)?,
+        config: recipient::config(engine.access(), callback.connection)?,
         request,
     };
     let end = engine.gateways().callback(call).await;
@@ -223,7 +227,7 @@ fn wait_for_gateway(engine: &Engine, callback: &Callback) -> Verdict {
 }
 
 /// Retries a few times after a gateway failure: its provider may be unavailable.
-pub(super) fn stumble(engine: &Engine, callback: &Callback, why: String) -> Verdict {
+pub(super) fn gateway_failed(engine: &Engine, callback: &Callback, why: String) -> Verdict {
     if callback.tries + 1 >= CALLBACK_TRIES {
         return end(CallbackState::Refused, why);
     }
@@ -252,7 +256,7 @@ fn nameless(callback: &Callback) -> Verdict {
 }
 
 /// Verdict on a callback without a known attempt.
-fn nobody(callback: &Callback) -> Verdict {
+fn unmatched(callback: &Callback) -> Verdict {
     let is_named = !callback.names().is_empty();
     match (is_named, callback.trusted) {
         (true, _) => end(
@@ -275,7 +279,7 @@ async fn journal(
     engine: &Engine,
     callback: &Callback,
     found: Found,
-    exchanges: &[Exchange],
+    exchanges: &[ProviderCall],
 ) -> Result<(), EngineError> {
     let journal = Journal {
         store: engine.store().clone(),
@@ -287,13 +291,13 @@ async fn journal(
     Ok(journal.add(call, exchanges).await?)
 }
 
-async fn meet(
+async fn apply_result(
     engine: &Engine,
     callback: &mut Callback,
-    heard: Heard,
-    exchanges: &[Exchange],
+    matched: MatchedResult,
+    exchanges: &[ProviderCall],
 ) -> Result<Verdict, EngineError> {
-    let Heard { said, found } = &heard;
+    let MatchedResult { said, found } = &matched;
     let tx = engine.transaction(found.transaction).await?;
     let Some(tx) = tx else {
         return Ok(end(
@@ -343,7 +347,7 @@ async fn meet(
         }
     };
     Ok(match verdict {
-        None => Verdict::AfterOurCall(Box::new(heard)),
+        None => Verdict::AfterOurCall(Box::new(matched)),
         Some(Verdict::End { .. }) if is_one_too_many => Verdict::Forget,
         Some(verdict) => verdict,
     })
@@ -372,7 +376,7 @@ pub(super) async fn apply(
         gateway_state: None,
         asked_at: None,
     };
-    let taken = engine.registry().tell(engine, tx.id, answer).await;
+    let taken = engine.registry().send(engine, tx.id, answer).await;
     engine.watchers().answered(tx.id);
     let number = tx.attempts.iter().position(|other| other.id == attempt.id);
     let number = number.map_or(0, |place| place + 1);
@@ -449,7 +453,7 @@ pub(super) async fn hint(
     if asked_since(attempt) {
         return Ok(ended("The provider was asked since."));
     }
-    let after = match engine.registry().tell(engine, tx.id, Command::Hint).await {
+    let after = match engine.registry().send(engine, tx.id, Command::Hint).await {
         Err(EngineError::Refused(refusal)) => return Ok(ended(&refusal.to_string())),
         answer => answer?,
     };

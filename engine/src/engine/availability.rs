@@ -10,7 +10,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, ConnectionId};
 use switchyard_core::limits::PAYOUT_PAUSE_AFTER_A_DEATH;
 use switchyard_core::money::{Amount, Currency};
-use switchyard_core::routing::{Offer, Standing};
+use switchyard_core::routing::{Eligibility, Offer};
 use switchyard_core::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
 use switchyard_gateway_host::{Direction, Operation, Version, direction};
 
@@ -30,7 +30,7 @@ impl Engine {
         let country = self.only_country(kind, method);
         self.offers(app, environment, kind, method, country, amount)
             .iter()
-            .any(|offer| offer.standing == Standing::CanServe)
+            .any(|offer| offer.standing == Eligibility::CanServe)
     }
 
     /// Whether an app could use `method` for this amount, were a gateway not being drained or in
@@ -43,7 +43,7 @@ impl Engine {
         method: &str,
         amount: Option<Amount>,
     ) -> bool {
-        use Standing::{Draining, InQuarantine};
+        use Eligibility::{Draining, InQuarantine};
         let country = self.only_country(kind, method);
         self.offers(app, environment, kind, method, country, amount)
             .iter()
@@ -116,7 +116,7 @@ impl Engine {
             .iter()
             .map(|connection| {
                 let mut offer = self.offer(connection, kind, method, amount);
-                if offer.standing == Standing::CanServe {
+                if offer.standing == Eligibility::CanServe {
                     offer.standing = within_limits(connection, country, amount);
                 }
                 offer
@@ -125,7 +125,7 @@ impl Engine {
         // The own answer of a gateway in quarantine is worth waiting for; the test gateway's in its
         // place would mislead.
         let served = offers.iter().any(|offer| {
-            use Standing::{CanServe, CountryNotServed, Draining, InQuarantine, OutsideLimits};
+            use Eligibility::{CanServe, CountryNotServed, Draining, InQuarantine, OutsideLimits};
             // And what the operator limited is limited: the test gateway is no way around it.
             matches!(
                 offer.standing,
@@ -137,7 +137,7 @@ impl Engine {
         }
         if !self.may_move_money(app) {
             for offer in &mut offers {
-                offer.standing = Standing::AppDisabled;
+                offer.standing = Eligibility::AppDisabled;
             }
         }
         offers
@@ -157,11 +157,11 @@ impl Engine {
         let offer = match self.access().connection(planned) {
             Some(connection) => {
                 let mut offer = self.offer(&connection, kind, method, amount);
-                if offer.standing == Standing::CanServe {
+                if offer.standing == Eligibility::CanServe {
                     offer.standing = within_limits(&connection, country, amount);
                 }
                 if self.access().is_closed(planned) {
-                    offer.standing = Standing::Disabled;
+                    offer.standing = Eligibility::Disabled;
                 }
                 Some(offer)
             }
@@ -174,11 +174,12 @@ impl Engine {
         // The attempt's own connection may resume it: one death must not end the attempts of other
         // transactions.
         let is_own = attempt.candidate.connection == planned;
-        if offer.standing == Standing::CanServe && !is_own && self.has_died(tx, &offer.candidate) {
-            offer.standing = Standing::VersionDied;
+        if offer.standing == Eligibility::CanServe && !is_own && self.has_died(tx, &offer.candidate)
+        {
+            offer.standing = Eligibility::VersionDied;
         }
         if !self.may_move_money(tx.app) {
-            offer.standing = Standing::AppDisabled;
+            offer.standing = Eligibility::AppDisabled;
         }
         offer.standing.reason().map_or(Ok(offer.candidate), Err)
     }
@@ -224,9 +225,11 @@ impl Engine {
     ) -> Offer {
         let version = self.gateways().current(&connection.gateway);
         let standing = match &version {
-            _ if !connection.is_enabled => Standing::Disabled,
-            None => Standing::GatewayMissing,
-            Some(version) if self.is_for_sandbox_only(connection, version) => Standing::TestGateway,
+            _ if !connection.is_enabled => Eligibility::Disabled,
+            None => Eligibility::GatewayMissing,
+            Some(version) if self.is_for_sandbox_only(connection, version) => {
+                Eligibility::TestGateway
+            }
             Some(version) => {
                 let chosen = connection
                     .methods
@@ -273,17 +276,17 @@ impl Engine {
         kind: Kind,
         method: &str,
         amount: Option<Amount>,
-    ) -> Standing {
+    ) -> Eligibility {
         if !chosen || !version.serves(direction(kind), method) {
-            return Standing::MethodNotServed;
+            return Eligibility::MethodNotServed;
         }
         match amount {
             Some(amount) if !version.takes(direction(kind), method, amount) => {
-                Standing::AmountOutOfRange
+                Eligibility::AmountOutOfRange
             }
-            _ if version.is_in_quarantine() => Standing::InQuarantine,
-            _ if version.is_draining() => Standing::Draining,
-            _ => Standing::CanServe,
+            _ if version.is_in_quarantine() => Eligibility::InQuarantine,
+            _ if version.is_draining() => Eligibility::Draining,
+            _ => Eligibility::CanServe,
         }
     }
 
@@ -306,9 +309,9 @@ impl Engine {
             can_cancel: facts.can_cancel,
         };
         let standing = match (version.is_in_quarantine(), version.is_draining()) {
-            (true, _) => Standing::InQuarantine,
-            (false, true) => Standing::Draining,
-            (false, false) => Standing::CanServe,
+            (true, _) => Eligibility::InQuarantine,
+            (false, true) => Eligibility::Draining,
+            (false, false) => Eligibility::CanServe,
         };
         Some(Offer {
             candidate,
@@ -342,13 +345,13 @@ fn within_limits(
     connection: &Connection,
     country: Option<&str>,
     amount: Option<Amount>,
-) -> Standing {
+) -> Eligibility {
     if !connection.limits.serve(country) {
-        return Standing::CountryNotServed;
+        return Eligibility::CountryNotServed;
     }
     match amount {
-        Some(amount) if !connection.limits.take(amount) => Standing::OutsideLimits,
-        _ => Standing::CanServe,
+        Some(amount) if !connection.limits.take(amount) => Eligibility::OutsideLimits,
+        _ => Eligibility::CanServe,
     }
 }
 

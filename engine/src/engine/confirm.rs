@@ -128,7 +128,7 @@ impl Engine {
     ) -> Result<Arc<Transaction>, EngineError> {
         let mut live = self.watch(id);
         live.borrow_and_update();
-        let told = self.registry().tell_of(self, id, seen, command).await?;
+        let told = self.registry().send_about(self, id, seen, command).await?;
         if !waits(&told) {
             return Ok(told);
         }
@@ -150,7 +150,7 @@ impl Engine {
 
     /// The merchant has delivered.
     pub async fn mark_processed(&self, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
-        self.registry().tell(self, id, Command::MarkProcessed).await
+        self.registry().send(self, id, Command::MarkProcessed).await
     }
 }
 

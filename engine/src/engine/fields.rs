@@ -7,7 +7,7 @@ use switchyard_gateway::Options;
 use switchyard_gateway::manifest::{Field, FieldOption};
 
 use super::availability::sandbox_connection;
-use super::{Engine, EngineError, Prospect};
+use super::{Engine, EngineError, RoutePreview};
 use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::Transaction;
 use switchyard_gateway_host::{Direction, OptionsCall};
@@ -36,17 +36,17 @@ impl FieldProblem {
 }
 
 impl Engine {
-    /// The values to choose from, by field, of the connection that `prospect` names. A field whose
+    /// The values to choose from, by field, of the connection that `preview` names. A field whose
     /// list is not there now is left out: the payer types freely. Waits for a moment at most.
     pub async fn field_options(
         &self,
         tx: &Transaction,
-        prospect: &Prospect,
+        preview: &RoutePreview,
         method: &str,
     ) -> BTreeMap<String, Vec<FieldOption>> {
         let mut lists = BTreeMap::new();
-        for field in asked(prospect, method) {
-            let Some(call) = self.options_call(tx, prospect, method, field) else {
+        for field in gateway_fields(preview, method) {
+            let Some(call) = self.options_call(tx, preview, method, field) else {
                 continue;
             };
             if let Some(list) = self.gateways().options(call).await {
@@ -63,15 +63,15 @@ impl Engine {
         method: &str,
         values: &BTreeMap<String, String>,
     ) -> Result<(), EngineError> {
-        let Some(prospect) = self.prospect(tx, method) else {
+        let Some(preview) = self.route_preview(tx, method) else {
             return Ok(());
         };
-        for field in asked(&prospect, method) {
+        for field in gateway_fields(&preview, method) {
             let Some(value) = values.get(&field.name).filter(|value| !value.is_empty()) else {
                 continue;
             };
             let known = self
-                .options_call(tx, &prospect, method, field)
+                .options_call(tx, &preview, method, field)
                 .and_then(|call| self.gateways().known_options(&call));
             let options = known.as_deref().unwrap_or(&field.options);
             if let Some(problem) = FieldProblem::of(field.pattern.as_deref(), options, value) {
@@ -88,21 +88,21 @@ impl Engine {
     fn options_call(
         &self,
         tx: &Transaction,
-        prospect: &Prospect,
+        preview: &RoutePreview,
         method: &str,
         field: &Field,
     ) -> Option<OptionsCall> {
         let source = field.options_from.clone()?;
-        let row = prospect.gateway.method(Direction::Collect, method)?;
+        let row = preview.gateway.method(Direction::Collect, method)?;
         let currency = Currency::from_code(&row.currency)?;
         let unit = Amount::parse_major("1", currency).ok()?;
-        let config = match self.access().connection(prospect.connection) {
+        let config = match self.access().connection(preview.connection) {
             Some(connection) => self.access().connection_config(&connection).ok()?,
-            None if prospect.connection == sandbox_connection(tx.app) => serde_json::json!({}),
+            None if preview.connection == sandbox_connection(tx.app) => serde_json::json!({}),
             None => return None,
         };
         Some(OptionsCall {
-            gateway: prospect.gateway.clone(),
+            gateway: preview.gateway.clone(),
             environment: tx.environment,
             config,
             ask: Options {
@@ -119,8 +119,8 @@ impl Engine {
     }
 }
 
-fn asked<'p>(prospect: &'p Prospect, method: &str) -> &'p [Field] {
-    let row = prospect.gateway.method(Direction::Collect, method);
+fn gateway_fields<'p>(preview: &'p RoutePreview, method: &str) -> &'p [Field] {
+    let row = preview.gateway.method(Direction::Collect, method);
     row.map(|row| row.fields.as_slice()).unwrap_or_default()
 }
 

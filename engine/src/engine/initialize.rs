@@ -117,7 +117,7 @@ impl Engine {
             context: new.context,
         };
         // A large state machine that is moved from call to call would be copied each time.
-        Box::pin(self.bear(caller, new, once, None)).await
+        Box::pin(self.create(caller, new, once, None)).await
     }
 
     /// Stores a payout and returns it; it is durable then, and is sent in the background.
@@ -150,11 +150,11 @@ impl Engine {
             }),
             context: new.context,
         };
-        let tx = Box::pin(self.bear(caller, new, once, reserved)).await?;
+        let tx = Box::pin(self.create(caller, new, once, reserved)).await?;
         let (engine, id) = (self.clone(), tx.id);
         self.runtime().spawn(async move {
             // Should this fail, the payout's timer wakes it again.
-            if let Err(error) = engine.registry().tell(&engine, id, Command::Wake).await {
+            if let Err(error) = engine.registry().send(&engine, id, Command::Wake).await {
                 tracing::warn!(transaction.id = %id, %error, "A payout was not dispatched at once; its timer will.");
             }
         });
@@ -192,7 +192,7 @@ impl Engine {
         Ok(Some(reserved))
     }
 
-    async fn bear(
+    async fn create(
         &self,
         caller: &Caller,
         mut new: Initialization,

@@ -13,7 +13,7 @@ use super::route::SharedHealth;
 use super::settings::EngineSettings;
 use crate::access::Access;
 use crate::callback::CallbackTracker;
-use crate::exchange::Exchange;
+use crate::exchange_rates::ExchangeRates;
 use crate::hold::Hold;
 use crate::mail::Mails;
 use crate::processing::{Announcement, Registry, Submissions, TimerQueue, Watchers};
@@ -32,7 +32,7 @@ pub(super) struct Inner {
     pub store: Store,
     pub access: Access,
     pub gateways: Gateways,
-    pub exchange: Exchange,
+    pub exchange_rates: ExchangeRates,
     pub directory: Arc<Directory>,
     pub clock: Clock,
     pub ids: Ids,
@@ -75,9 +75,9 @@ impl Engine {
         &self.0.gateways
     }
 
-    /// Exchange rates.
-    pub fn exchange(&self) -> &Exchange {
-        &self.0.exchange
+    /// ExchangeRates rates.
+    pub fn exchange_rates(&self) -> &ExchangeRates {
+        &self.0.exchange_rates
     }
 
     /// Countries and methods.

@@ -11,14 +11,14 @@ mod fields;
 mod hold_report;
 mod initialize;
 mod inner;
-mod lookups;
 mod operator;
 mod price;
 mod prompt;
-mod prospect;
 mod provider_lists;
+mod queries;
 mod restored;
 mod route;
+mod route_preview;
 mod settings;
 mod simulate;
 mod submit_code;
@@ -38,17 +38,17 @@ pub use hold_report::{
 };
 pub use initialize::{NewPayment, NewPayout};
 use inner::Inner;
-pub use lookups::ProviderIds;
 pub use operator::Checked;
-pub use prospect::Prospect;
 pub use provider_lists::{ListStatus, ProviderList, Unknown, UnknownSum};
+pub use queries::ProviderIds;
 pub(crate) use route::{Plan, Purpose};
+pub use route_preview::RoutePreview;
 pub use settings::EngineSettings;
 pub use simulate::{HypotheticalTransaction, Replay, Replayed, Share, Traffic};
 
 use crate::access::Access;
 use crate::callback::{self, CallbackTracker};
-use crate::exchange::Exchange;
+use crate::exchange_rates::ExchangeRates;
 use crate::hold::Hold;
 use crate::mail::{self, Mails};
 pub use crate::processing::{Announcement, Live, TransactionSnapshot};
@@ -79,7 +79,7 @@ pub struct Dependencies {
     pub store: Store,
     pub access: Access,
     pub gateways: Gateways,
-    pub exchange: Exchange,
+    pub exchange_rates: ExchangeRates,
     pub directory: Arc<Directory>,
     pub clock: Clock,
     pub ids: Ids,
@@ -102,14 +102,14 @@ impl Engine {
         let webhooks = start_webhooks(&with, &threads)?;
         let mails = start_mails(&with, &threads)?;
         let lists = provider_lists::ProviderLists::new(with.clock.clone());
-        let fetching = Handle::current().spawn(with.exchange.clone().keep_fetching());
+        let fetching = Handle::current().spawn(with.exchange_rates.clone().keep_fetching());
         let engine = Self(Arc::new(Inner {
             fetching: fetching.abort_handle(),
             quotas: Quotas::new(with.store.clone(), with.clock.clone()),
             store: with.store,
             access: with.access,
             gateways: with.gateways,
-            exchange: with.exchange,
+            exchange_rates: with.exchange_rates,
             directory: with.directory,
             clock: with.clock,
             ids: with.ids,
@@ -238,7 +238,7 @@ fn start_mails(with: &Dependencies, threads: &ActorThreads) -> std::io::Result<M
 mod tests {
     use std::time::Duration;
 
-    use crate::exchange::FeedSettings;
+    use crate::exchange_rates::FeedSettings;
     use crate::testing::Wanted;
 
     #[tokio::test(flavor = "multi_thread")]

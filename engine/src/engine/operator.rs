@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Engine, EngineError};
 use switchyard_core::ids::{CaseId, TransactionId};
-use switchyard_core::transaction::{ByOperator, Command, Operator, Order, Resolution, Transaction};
+use switchyard_core::transaction::{
+    ByOperator, Command, Operator, OperatorCommand, Resolution, Transaction,
+};
 use switchyard_records::{self as records, CaseFound, CaseQuery, CasesFound};
 
 /// Result of a manual query.
@@ -25,7 +27,7 @@ impl Engine {
         id: TransactionId,
         operator: Operator,
     ) -> Result<Checked, EngineError> {
-        let command = signed(operator, None, Order::Check);
+        let command = signed(operator, None, OperatorCommand::Check);
         let asked = self.ask(id, command).await?;
         let transaction = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
         Ok(Checked {
@@ -43,8 +45,8 @@ impl Engine {
         note: String,
         resolution: Resolution,
     ) -> Result<Arc<Transaction>, EngineError> {
-        let command = signed(operator, Some(note), Order::Resolve(resolution));
-        self.registry().tell(self, id, command).await
+        let command = signed(operator, Some(note), OperatorCommand::Resolve(resolution));
+        self.registry().send(self, id, command).await
     }
 
     /// Cancels a payment, or asks its provider to.
@@ -54,7 +56,7 @@ impl Engine {
         operator: Operator,
         note: Option<String>,
     ) -> Result<Arc<Transaction>, EngineError> {
-        let command = signed(operator, note, Order::Cancel);
+        let command = signed(operator, note, OperatorCommand::Cancel);
         self.cancel_with(id, command).await
     }
 
@@ -66,10 +68,10 @@ impl Engine {
         note: String,
     ) -> Result<CaseFound, EngineError> {
         let found = self.case(id).await?.ok_or(EngineError::NotFound)?;
-        let command = signed(operator, Some(note), Order::CloseCase(id));
+        let command = signed(operator, Some(note), OperatorCommand::CloseCase(id));
         let transaction = self
             .registry()
-            .tell(self, found.transaction.id, command)
+            .send(self, found.transaction.id, command)
             .await?;
         CaseFound::of(id, transaction).ok_or(EngineError::NotFound)
     }
@@ -85,7 +87,7 @@ impl Engine {
     }
 }
 
-fn signed(operator: Operator, note: Option<String>, order: Order) -> Command {
+fn signed(operator: Operator, note: Option<String>, order: OperatorCommand) -> Command {
     Command::ByOperator(Box::new(ByOperator {
         operator,
         note,

@@ -27,7 +27,7 @@ impl Engine {
         }
         let correction = self.access().app(app)?.settings.conversion?;
         let converted =
-            self.exchange()
+            self.exchange_rates()
                 .convert(amount, method.currency, self.decimals(method), correction);
         let (amount, conversion) = converted?.ok()?;
         Some(Price {

@@ -223,7 +223,7 @@ impl Engine {
             }
             open += 1;
             if tx.state == State::AwaitingCustomer {
-                self.registry().tell(self, tx.id, Command::Wake).await?;
+                self.registry().send(self, tx.id, Command::Wake).await?;
             }
             if self.is_stopping() {
                 return Ok(open);

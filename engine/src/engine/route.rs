@@ -6,7 +6,8 @@ use super::Engine;
 use switchyard_core::ids::ConnectionId;
 use switchyard_core::money::Amount;
 use switchyard_core::routing::{
-    self, Asked, Call, Health, Heard, Key, Roll, Standing, Turn, Verdict,
+    self, BreakerTransition, Call, Eligibility, Health, Key, RecentResults, RouteRequest, Verdict,
+    WeightedDraw,
 };
 use switchyard_core::transaction::{
     Attempt, Command, Counted, Kind, Onward, Outcome, Restriction, Route, Transaction,
@@ -98,13 +99,13 @@ impl Engine {
         purpose: Purpose,
     ) -> Route {
         let kind = tx.kind();
-        let asked = Asked {
+        let asked = RouteRequest {
             kind,
             method,
             country: country.or_else(|| self.only_country(kind, method)),
             amount: Some(price),
             metadata: &tx.metadata,
-            roll: Roll::of(tx.id.ulid().random()),
+            roll: WeightedDraw::of(tx.id.ulid().random()),
         };
         let mut offers = self.offers(
             tx.app,
@@ -117,17 +118,17 @@ impl Engine {
         for offer in &mut offers {
             let may_be_kept = match kind {
                 Kind::Payment => false,
-                Kind::Payout => offer.standing == Standing::CanServe,
+                Kind::Payout => offer.standing == Eligibility::CanServe,
             };
             if may_be_kept && self.keeps_payout_from(tx, &offer.candidate) {
-                offer.standing = Standing::VersionDied;
+                offer.standing = Eligibility::VersionDied;
             }
         }
         let rules = self.access().routing(tx.app, tx.environment);
         let in_force = rules.as_deref().map(|rules| rules.in_force());
-        let heard = |connection| self.heard(connection, kind, method);
+        let recent = |connection| self.recent(connection, kind, method);
         let mut counted = Vec::new();
-        let route = routing::plan(offers, &asked, in_force, heard, |connection| {
+        let route = routing::plan(offers, &asked, in_force, recent, |connection| {
             if purpose == Purpose::Look {
                 return false;
             }
@@ -168,14 +169,19 @@ impl Engine {
     }
 
     /// Recent results of `connection` with a method.
-    pub(super) fn heard(&self, connection: ConnectionId, kind: Kind, method: &str) -> Heard {
+    pub(super) fn recent(
+        &self,
+        connection: ConnectionId,
+        kind: Kind,
+        method: &str,
+    ) -> RecentResults {
         self.0
             .health
-            .locked(|health| health.heard(&key(connection, kind, method), self.clock().now()))
+            .locked(|health| health.recent(&key(connection, kind, method), self.clock().now()))
     }
 
     /// The health of all connections that were called since the start.
-    pub fn health(&self) -> Vec<(Key, Heard)> {
+    pub fn health(&self) -> Vec<(Key, RecentResults)> {
         self.0
             .health
             .locked(|health| health.all(self.clock().now()))
@@ -210,10 +216,10 @@ impl Engine {
         }
     }
 
-    fn tell_of_turn(&self, key: &Key, gateway: &str, turn: Turn) {
+    fn tell_of_turn(&self, key: &Key, gateway: &str, turn: BreakerTransition) {
         let (word, state) = match turn {
-            Turn::Opened => ("opened", 1.0),
-            Turn::Closed => ("closed", 0.0),
+            BreakerTransition::Opened => ("opened", 1.0),
+            BreakerTransition::Closed => ("closed", 0.0),
         };
         metrics::counter!("switchyard_breaker_turns_total", "gateway" => gateway.to_owned(), "to" => word).increment(1);
         metrics::gauge!(
@@ -225,11 +231,11 @@ impl Engine {
         .set(state);
         let (connection, kind, method) = (key.connection, key.kind.as_str(), &key.method);
         match turn {
-            Turn::Opened => tracing::warn!(
+            BreakerTransition::Opened => tracing::warn!(
                 connection.id = %connection, gateway.name = gateway, kind, method,
                 "The breaker opened: too many calls failed by the provider's fault. Traffic goes elsewhere where it can."
             ),
-            Turn::Closed => tracing::info!(
+            BreakerTransition::Closed => tracing::info!(
                 connection.id = %connection, gateway.name = gateway, kind, method,
                 "The breaker closed: the probes came back well."
             ),

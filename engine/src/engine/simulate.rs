@@ -8,7 +8,9 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, ConnectionId};
 use switchyard_core::limits::ROUTING_SIMULATED;
 use switchyard_core::money::{Amount, Currency};
-use switchyard_core::routing::{self, Asked, Heard, InForce, Roll, RuleSet};
+use switchyard_core::routing::{
+    self, ActiveRules, RecentResults, RouteRequest, RuleSet, WeightedDraw,
+};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{HealthNumbers, Kind, Route, Transaction};
 use switchyard_records::{self as records, ListQuery};
@@ -25,7 +27,7 @@ pub struct HypotheticalTransaction {
     pub amount: Amount,
     pub metadata: BTreeMap<String, String>,
     /// Source of its weighted draw.
-    pub roll: Roll,
+    pub roll: WeightedDraw,
 }
 
 /// Stored traffic, and the rules to try on it.
@@ -74,7 +76,7 @@ impl Engine {
     /// The plan for a request that does not exist, under the rules in force or under others.
     pub fn imagine(&self, request: &HypotheticalTransaction, rules: Option<&RuleSet>) -> Route {
         let (kind, method) = (request.kind, request.method.as_str());
-        let asked = Asked {
+        let asked = RouteRequest {
             kind,
             method,
             country: request
@@ -98,8 +100,8 @@ impl Engine {
             asked.country,
             Some(request.amount),
         );
-        let heard = |connection| self.heard(connection, kind, method);
-        routing::plan(offers, &asked, rules, heard, |_| false)
+        let recent = |connection| self.recent(connection, kind, method);
+        routing::plan(offers, &asked, rules, recent, |_| false)
     }
 
     /// Plans stored transactions again, with the current connections and all breakers closed.
@@ -141,7 +143,7 @@ impl Engine {
     fn replay_one(
         &self,
         tx: &Transaction,
-        (stored, other): (Option<InForce<'_>>, Option<InForce<'_>>),
+        (stored, other): (Option<ActiveRules<'_>>, Option<ActiveRules<'_>>),
         fees: &RuleSet,
         replayed: &mut Replayed,
     ) {
@@ -150,7 +152,7 @@ impl Engine {
             replayed.without_method += 1;
             return;
         };
-        let asked = Asked {
+        let asked = RouteRequest {
             kind,
             method,
             country: tx
@@ -159,13 +161,13 @@ impl Engine {
                 .or_else(|| self.only_country(kind, method)),
             amount: Some(tx.amount),
             metadata: &tx.metadata,
-            roll: Roll::of(tx.id.ulid().random()),
+            roll: WeightedDraw::of(tx.id.ulid().random()),
         };
-        let heard = |connection| without_sickness(self.heard(connection, kind, method));
+        let recent = |connection| without_sickness(self.recent(connection, kind, method));
         let first = |rules| {
             let (app, environment) = (tx.app, tx.environment);
             let offers = self.offers(app, environment, kind, method, asked.country, asked.amount);
-            let route = routing::plan(offers, &asked, rules, heard, |_| false);
+            let route = routing::plan(offers, &asked, rules, recent, |_| false);
             route
                 .candidates
                 .first()
@@ -186,7 +188,12 @@ impl Engine {
     }
 }
 
-fn count(traffic: &mut Traffic, to: Option<ConnectionId>, asked: &Asked<'_>, fees: &RuleSet) {
+fn count(
+    traffic: &mut Traffic,
+    to: Option<ConnectionId>,
+    asked: &RouteRequest<'_>,
+    fees: &RuleSet,
+) {
     let share = traffic.entry(to).or_default();
     share.count += 1;
     let Some(amount) = asked.amount else { return };
@@ -204,19 +211,19 @@ fn add(sums: &mut BTreeMap<Currency, i64>, amount: Amount) {
 }
 
 /// Recent results without temporary conditions: an open breaker, a lack of funds.
-fn without_sickness(heard: Heard) -> Heard {
-    Heard {
+fn without_sickness(recent: RecentResults) -> RecentResults {
+    RecentResults {
         numbers: HealthNumbers {
             open: false,
             short_of_funds: false,
-            ..heard.numbers
+            ..recent.numbers
         },
-        ..heard
+        ..recent
     }
 }
 
-const fn tried(set: &RuleSet) -> InForce<'_> {
-    InForce { version: 0, set }
+const fn tried(set: &RuleSet) -> ActiveRules<'_> {
+    ActiveRules { version: 0, set }
 }
 
 const BETWEEN_TURNS: usize = 128;

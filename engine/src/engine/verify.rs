@@ -45,7 +45,7 @@ impl Engine {
         let before = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
         let mut live = self.watch(id);
         let answers = live.borrow_and_update().answers;
-        let after = self.registry().tell(self, id, command).await?;
+        let after = self.registry().send(self, id, command).await?;
         if after.version == before.version {
             return Ok(None);
         }

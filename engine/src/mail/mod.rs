@@ -12,6 +12,7 @@
 
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod messages;
 mod news;
 mod policy;
 mod queue;
@@ -22,7 +23,6 @@ mod streak;
 mod tests;
 mod transport;
 mod unattempted;
-mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;

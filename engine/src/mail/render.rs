@@ -8,9 +8,9 @@ use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 
+use super::messages::message;
 use super::news::MoneyNews;
 use super::queued_mail::{Difference, Money, QueuedMail, Recipient};
-use super::words::message;
 use switchyard_core::environment::Environment;
 use switchyard_core::language::Language;
 use switchyard_core::time::Timestamp;

@@ -16,7 +16,7 @@ pub enum Transport {
     /// Development mode: one `.eml` file a mail.
     Files(PathBuf),
     #[cfg(feature = "simulation")]
-    Simulated(switchyard_system::simulation::Line),
+    Simulated(switchyard_system::simulation::Network),
     /// Panics on the first sends, as often as the counter says, and then accepts all mails.
     #[cfg(test)]
     Panicking(std::sync::atomic::AtomicUsize),

@@ -35,7 +35,7 @@ pub(super) fn announce(engine: &Engine, step: &Step) -> Option<SubmissionGuard> 
     step.actions.iter().find_map(|action| match *action {
         Action::Submit { attempt }
         | Action::SubmitCode { attempt }
-        | Action::CallOff { attempt } => engine.submissions().enter(attempt),
+        | Action::CancelRequest { attempt } => engine.submissions().enter(attempt),
         _ => None,
     })
 }
@@ -57,7 +57,7 @@ pub(super) fn begin(
             Action::Submit { attempt } if away.is_some() => (attempt, submission),
             Action::Query { attempt } => (attempt, Operation::Query),
             Action::SubmitCode { attempt } => (attempt, Operation::SubmitInput),
-            Action::CallOff { attempt } => (attempt, Operation::Cancel),
+            Action::CancelRequest { attempt } => (attempt, Operation::Cancel),
             // Both are in the outbox, written in the step's own commit.
             Action::Submit { .. } | Action::Announce(_) | Action::Mail(_) => continue,
         };
@@ -124,7 +124,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
             answer_of(operation, id, outcome, gateway_state, asked_at)
         }
     };
-    tell(&engine, &tx, answer).await;
+    send_outcome(&engine, &tx, answer).await;
     engine.watchers().answered(tx.id);
     drop(job.away);
 }
@@ -270,15 +270,15 @@ fn can_find(version: &Version, attempt: &Attempt) -> bool {
 /// actor wakes.
 async fn recover(engine: &Engine, tx: &Transaction, job: GatewayJob) {
     drop(job.away);
-    tell(engine, tx, Command::Wake).await;
+    send_outcome(engine, tx, Command::Wake).await;
     engine.watchers().answered(tx.id);
 }
 
 /// Sends an outcome to the actor until it is durable. It is never dropped while the process runs;
 /// after a crash the journal has it.
-async fn tell(engine: &Engine, tx: &Transaction, answer: Command) {
+async fn send_outcome(engine: &Engine, tx: &Transaction, answer: Command) {
     loop {
-        match engine.registry().tell(engine, tx.id, answer.clone()).await {
+        match engine.registry().send(engine, tx.id, answer.clone()).await {
             Ok(_) => return,
             Err(EngineError::Unavailable(reason)) => {
                 tracing::warn!(transaction.id = %tx.id, reason, "failed to store a gateway outcome, retrying");

@@ -169,7 +169,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
             Action::Submit { .. }
             | Action::Query { .. }
             | Action::SubmitCode { .. }
-            | Action::CallOff { .. } => {}
+            | Action::CancelRequest { .. } => {}
         }
     }
     told

@@ -167,7 +167,7 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
 async fn senders_beyond_a_transactions_mailbox_wait_and_every_one_is_answered() {
     let bench = Wanted::with(Gateways::default()).start().await;
     let id = payment(&bench).await;
-    let gate = bench.engine.faults().hold_at("command");
+    let gate = bench.engine.faults().block_at("command");
     let many = 8 * switchyard_core::limits::TRANSACTION_MAILBOX;
     let answered = Arc::new(AtomicU64::new(0));
     let cancels: Vec<_> = (0..many)

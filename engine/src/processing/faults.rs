@@ -22,7 +22,7 @@ impl Faults {
     }
 
     /// Everybody who comes to `place` waits until the gate that is returned is closed for good.
-    pub(crate) fn hold_at(&self, place: &'static str) -> Arc<Semaphore> {
+    pub(crate) fn block_at(&self, place: &'static str) -> Arc<Semaphore> {
         let gate = Arc::new(Semaphore::new(0));
         self.plant(place, Fault::Gate(gate.clone()));
         gate
@@ -54,7 +54,7 @@ impl Faults {
     }
 
     /// The same, and waits at a gate.
-    pub(crate) async fn meet(&self, place: &'static str) {
+    pub(crate) async fn wait_at(&self, place: &'static str) {
         let fault = {
             let faults = self.0.lock();
             faults.get(place).cloned()

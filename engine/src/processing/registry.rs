@@ -21,10 +21,10 @@ pub(crate) struct Registry {
     shards: Vec<Mutex<Shard>>,
 }
 
-type Shard = HashMap<TransactionId, Up>;
+type Shard = HashMap<TransactionId, LiveActor>;
 
 /// An actor that is up.
-struct Up {
+struct LiveActor {
     address: Addr<TransactionActor>,
     last_command_at: Timestamp,
 }
@@ -37,18 +37,18 @@ impl Registry {
     }
 
     /// Hands `command` to the transaction's actor and waits for the result, which follows the commit.
-    pub(crate) async fn tell(
+    pub(crate) async fn send(
         &self,
         engine: &Engine,
         id: TransactionId,
         command: Command,
     ) -> Result<Arc<Transaction>, EngineError> {
-        self.tell_of(engine, id, None, command).await
+        self.send_about(engine, id, None, command).await
     }
 
     /// The same. `seen`: the transaction, if the caller has just read it, which saves the actor a look into the store. Should it have
     /// gone on since, the commit is refused, and the actor reads it and decides again.
-    pub(crate) async fn tell_of(
+    pub(crate) async fn send_about(
         &self,
         engine: &Engine,
         id: TransactionId,
@@ -138,7 +138,7 @@ impl Registry {
         }
         let actor = TransactionActor::new(id, engine.clone());
         let address = TransactionActor::start_in_arbiter(engine.threads().arbiter(), |_| actor);
-        let up = Up {
+        let up = LiveActor {
             address: address.clone(),
             last_command_at: now,
         };

@@ -8,7 +8,7 @@ use crate::hold::Reasons;
 use crate::testing::{Bench, Wanted, amount, customer};
 use switchyard_core::testing::fixtures::{World, confirm};
 use switchyard_core::transaction::{Customer, Kind, Refusal, State, Status, Transaction};
-use switchyard_gateway_host::{Gateways, exchanges};
+use switchyard_gateway_host::{Gateways, provider_calls};
 use switchyard_records::{self as records, ListQuery};
 use switchyard_store::{Batch, Direction, Store, Table};
 use switchyard_system::clock::Clock;
@@ -162,7 +162,7 @@ async fn a_submission_of_before_a_restore_may_have_left_although_the_journal_say
     let id = left.tx.id;
     let tx = until(&bench, id, |tx| tx.state != State::AwaitingGateway).await;
     assert_eq!(tx.state, State::InDoubt);
-    let noted = exchanges(bench.engine.store(), id, left.current()).await;
+    let noted = provider_calls(bench.engine.store(), id, left.current()).await;
     let noted = noted.unwrap();
     assert_eq!(noted[0].at, left.now, "not found counts from here");
     assert!(noted[0].mutates);

@@ -96,7 +96,7 @@ impl QueueHandler for TimerQueue {
         }
         #[cfg(test)]
         engine.faults().inject_panic("wake");
-        let woken = engine.registry().tell(engine, transaction, Command::Wake);
+        let woken = engine.registry().send(engine, transaction, Command::Wake);
         match woken.await {
             Ok(_) | Err(EngineError::Refused(_) | EngineError::Stopping) => {}
             Err(error) => tracing::error!(

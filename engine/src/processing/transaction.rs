@@ -141,7 +141,7 @@ async fn carry_out(
     command: Arc<Command>,
 ) -> ExecutionResult {
     #[cfg(test)]
-    engine.faults().meet("command").await;
+    engine.faults().wait_at("command").await;
     for _ in 0..DECISIONS {
         let tx = match known.take() {
             Some(tx) => tx,
@@ -179,7 +179,7 @@ async fn step(
     tx: &Arc<Transaction>,
     command: Command,
 ) -> Result<Option<Arc<Transaction>>, Failed> {
-    let Some(command) = with_what_the_core_cannot_know(engine, tx, command).await? else {
+    let Some(command) = enrich(engine, tx, command).await? else {
         return Ok(None);
     };
     let plan = Plan::of(tx, &command);
@@ -251,7 +251,7 @@ fn note_panic(id: TransactionId) {
 
 /// What the core cannot know: where a payout would go, and what the journal says of a submission that is
 /// no longer in flight. `None`: there is nothing to do.
-async fn with_what_the_core_cannot_know(
+async fn enrich(
     engine: &Engine,
     tx: &Arc<Transaction>,
     command: Command,

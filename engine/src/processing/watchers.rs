@@ -45,7 +45,7 @@ impl Watchers {
     }
 
     pub(crate) fn committed(&self, after: &Arc<Transaction>) {
-        self.tell(after.id, |live| {
+        self.update(after.id, |live| {
             // Two commits may come here in another order than they were made in.
             let latest = live.transaction.as_ref().map(|tx| tx.version);
             if latest.is_none_or(|version| version < after.version) {
@@ -55,10 +55,10 @@ impl Watchers {
     }
 
     pub(crate) fn answered(&self, id: TransactionId) {
-        self.tell(id, |live| live.answers += 1);
+        self.update(id, |live| live.answers += 1);
     }
 
-    fn tell(&self, id: TransactionId, change: impl FnOnce(&mut Live)) {
+    fn update(&self, id: TransactionId, change: impl FnOnce(&mut Live)) {
         let mut map = self.0.lock();
         let Some(watched) = map.get_mut(&id) else {
             return;

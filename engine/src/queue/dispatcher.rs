@@ -14,10 +14,10 @@ use futures_util::FutureExt as _;
 
 use super::actor::{Envelope, QueueActor};
 use super::handler::{Ended, Executed, Item, QueueHandler};
-use super::lanes::{Lane, Lanes, Pace};
+use super::lanes::{Lane, Lanes, ResponseSpeed};
 use super::partition::{InFlight, Moment, Next, Partition};
 use super::polls::Polls;
-use super::sweep::Swept;
+use super::sweep::ScanResult;
 use super::{QueueContext, QueueSnapshot, count_panic, sooner};
 use switchyard_core::time::Timestamp;
 
@@ -34,7 +34,7 @@ pub(super) enum Message<H: QueueHandler> {
     /// A row is to be executed before its due time, even if its queue has no free slot.
     Resume { queue: H::Queue, item: Arc<Item<H>> },
     /// A sweep has ended.
-    Swept(Swept<H::Queue>),
+    ScanResult(ScanResult<H::Queue>),
 }
 
 pub(super) struct Dispatcher<H: QueueHandler> {
@@ -91,7 +91,7 @@ impl<H: QueueHandler> Dispatcher<H> {
                 executed,
             } => self.ended(queue, key, executed, now),
             Message::Resume { queue, item } => self.start(queue, item, Lane::Quick, now),
-            Message::Swept(swept) => {
+            Message::ScanResult(swept) => {
                 if let Some(depth) = swept.depth {
                     self.handler.queue().set_depth(depth);
                 }
@@ -115,7 +115,7 @@ impl<H: QueueHandler> Dispatcher<H> {
         for (queue, state) in &mut self.queues {
             state.restart();
             state.is_ready = true;
-            self.lanes.enqueue(*queue, state.pace);
+            self.lanes.enqueue(*queue, state.speed);
         }
         self.context.clock.now().plus(H::REST)
     }
@@ -135,7 +135,7 @@ impl<H: QueueHandler> Dispatcher<H> {
             self.lanes.leave(lane);
         }
         if let Some(took) = executed.took {
-            state.pace = self.lanes.pace(took);
+            state.speed = self.lanes.speed(took);
         }
         match executed.ended {
             Ended::Removed => {
@@ -189,7 +189,7 @@ impl<H: QueueHandler> Dispatcher<H> {
             return;
         };
         if !std::mem::replace(&mut state.is_ready, true) {
-            self.lanes.enqueue(queue, state.pace);
+            self.lanes.enqueue(queue, state.speed);
         }
     }
 
@@ -215,7 +215,7 @@ impl<H: QueueHandler> Dispatcher<H> {
         state.end_rests(now);
         let concurrency = self
             .lanes
-            .concurrency(state.pace, limits.concurrency.max(1));
+            .concurrency(state.speed, limits.concurrency.max(1));
         if state.backlog.in_flight() >= concurrency {
             // Enqueued again when an execution ends, or a rest.
             if let Some(at) = state.rests_until() {
@@ -259,7 +259,7 @@ impl<H: QueueHandler> Dispatcher<H> {
                 && row.lane == Some(Lane::Quick)
             {
                 row.lane = Some(Lane::Slow);
-                state.pace = Pace::Slow;
+                state.speed = ResponseSpeed::Slow;
                 self.lanes.slow_down();
             }
         }

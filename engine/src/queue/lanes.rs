@@ -16,7 +16,7 @@ pub(super) enum Lane {
 
 /// Speed of a queue's last response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum ResponseSpeed {
     #[default]
     Unknown,
     Quick,
@@ -58,26 +58,30 @@ impl<Q: Copy, K> Lanes<Q, K> {
         }
     }
 
-    /// Pace of a queue after a response.
-    pub fn pace(&self, took: Duration) -> Pace {
+    /// ResponseSpeed of a queue after a response.
+    pub fn speed(&self, took: Duration) -> ResponseSpeed {
         let is_slow = self.limits.slow.is_some_and(|slow| took >= slow.after);
-        if is_slow { Pace::Slow } else { Pace::Quick }
+        if is_slow {
+            ResponseSpeed::Slow
+        } else {
+            ResponseSpeed::Quick
+        }
     }
 
-    /// Limit of the concurrency of a queue: one execution at a time until its pace is known, if
+    /// Limit of the concurrency of a queue: one execution at a time until its speed is known, if
     /// there are two lanes.
-    pub fn concurrency(&self, pace: Pace, most: usize) -> usize {
-        match pace {
-            Pace::Unknown if self.limits.slow.is_some() => 1,
-            Pace::Unknown | Pace::Quick | Pace::Slow => most,
+    pub fn concurrency(&self, speed: ResponseSpeed, most: usize) -> usize {
+        match speed {
+            ResponseSpeed::Unknown if self.limits.slow.is_some() => 1,
+            ResponseSpeed::Unknown | ResponseSpeed::Quick | ResponseSpeed::Slow => most,
         }
     }
 
     /// Puts a queue at the end of its lane.
-    pub fn enqueue(&mut self, queue: Q, pace: Pace) {
-        let lane = match pace {
-            Pace::Slow => Lane::Slow,
-            Pace::Quick | Pace::Unknown => Lane::Quick,
+    pub fn enqueue(&mut self, queue: Q, speed: ResponseSpeed) {
+        let lane = match speed {
+            ResponseSpeed::Slow => Lane::Slow,
+            ResponseSpeed::Quick | ResponseSpeed::Unknown => Lane::Quick,
         };
         self.turns(lane).waiting.push_back(queue);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::backlog::Backlog;
 use super::handler::{Item, QueueError, QueueHandler, Turn};
-use super::lanes::{Lane, Pace};
+use super::lanes::{Lane, ResponseSpeed};
 use super::sooner;
 use switchyard_core::time::Timestamp;
 use switchyard_store::{Direction, Store, StoreError};
@@ -22,7 +22,7 @@ pub(super) struct Partition<H: QueueHandler> {
     pub is_ready: bool,
     /// Whether the last scan failed.
     pub is_failing: bool,
-    pub pace: Pace,
+    pub speed: ResponseSpeed,
     /// Time of the next wake-up without another event.
     pub wake: Option<Timestamp>,
     /// Rate limit of the queue: nothing is started before this time.
@@ -60,7 +60,7 @@ impl<H: QueueHandler> Default for Partition<H> {
             resting: VecDeque::new(),
             is_ready: false,
             is_failing: false,
-            pace: Pace::default(),
+            speed: ResponseSpeed::default(),
             wake: None,
             not_before: None,
         }

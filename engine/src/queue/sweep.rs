@@ -15,7 +15,7 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::StoreError;
 
 /// Result of a sweep.
-pub(super) struct Swept<Q> {
+pub(super) struct ScanResult<Q> {
     /// Queues with rows, each with the due time of its first one.
     pub queues: Vec<(Q, Timestamp)>,
     /// Number of all rows; `None` when they were not counted.
@@ -49,19 +49,19 @@ pub(super) async fn sweep_on<H: QueueHandler>(
 
 async fn report<H: QueueHandler>(
     address: &Addr<QueueActor<H>>,
-    swept: Result<Swept<H::Queue>, StoreError>,
+    swept: Result<ScanResult<H::Queue>, StoreError>,
 ) {
     match swept {
         Ok(swept) => {
             // A stopped actor needs no result.
-            let _ = address.send(Envelope(Message::Swept(swept))).await;
+            let _ = address.send(Envelope(Message::ScanResult(swept))).await;
         }
         Err(error) => tracing::error!(actor = H::NAME, %error, "failed to sweep the queues"),
     }
 }
 
 /// Finds the queues that have rows, with one read for each, whatever its length.
-async fn find<H: QueueHandler>(context: &QueueContext) -> Result<Swept<H::Queue>, StoreError> {
+async fn find<H: QueueHandler>(context: &QueueContext) -> Result<ScanResult<H::Queue>, StoreError> {
     let mut queues = Vec::new();
     each_queue(&context.store, H::TABLE, H::all(), |key| {
         let Some((queue, _, due)) = H::read_key(key) else {
@@ -72,14 +72,14 @@ async fn find<H: QueueHandler>(context: &QueueContext) -> Result<Swept<H::Queue>
     })
     .await?;
     let depth = None;
-    Ok(Swept { queues, depth })
+    Ok(ScanResult { queues, depth })
 }
 
 /// Counts all rows and measures the age of the oldest.
 async fn count<H: QueueHandler>(
     context: &QueueContext,
     kind: &'static str,
-) -> Result<Swept<H::Queue>, StoreError> {
+) -> Result<ScanResult<H::Queue>, StoreError> {
     let mut queues: Vec<(H::Queue, Timestamp)> = Vec::new();
     let (mut depth, mut oldest) = (0_i64, None);
     each_row(&context.store, H::TABLE, H::all(), |key, value| {
@@ -96,7 +96,7 @@ async fn count<H: QueueHandler>(
     let age = oldest.map_or(Duration::ZERO, |at| context.clock.now().since(at));
     metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => kind).set(age.as_secs_f64());
     let depth = Some(depth);
-    Ok(Swept { queues, depth })
+    Ok(ScanResult { queues, depth })
 }
 
 /// Minimum time between two sweeps.

@@ -15,7 +15,7 @@ pub fn next_retry(
     chance: u32,
 ) -> [Option<Timestamp>; 2] {
     let settings = WebhookSettings::default();
-    let heard = policy::heard(Some(status), Some(retry_after), now);
+    let heard = policy::classify(Some(status), Some(retry_after), now);
     [RetryProfile::Spec, RetryProfile::Standard].map(|profile| {
         match policy::verdict(&settings, &profile, heard, 1, now, chance) {
             Verdict::Retry { due } => Some(due),

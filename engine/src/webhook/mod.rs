@@ -24,11 +24,11 @@ mod payload;
 mod policy;
 mod purge;
 mod queue;
+mod record;
 mod release;
 mod replay;
 mod row;
 mod sender;
-mod settle;
 mod signing;
 #[cfg(test)]
 mod tests;

@@ -78,7 +78,7 @@ impl WebhookSettings {
 
 /// Receiver's response, as far as the schedule depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Reply {
     Acknowledged,
     /// Status 410: the receiver is permanently gone.
     Gone,
@@ -89,14 +89,14 @@ pub enum Heard {
 }
 
 /// Classifies a response. `retry_after` is its header: a number of seconds, or a date.
-pub fn heard(status: Option<u16>, retry_after: Option<&str>, now: Timestamp) -> Heard {
+pub fn classify(status: Option<u16>, retry_after: Option<&str>, now: Timestamp) -> Reply {
     match status {
-        Some(status) if is_acknowledgment(status) => Heard::Acknowledged,
-        Some(410) => Heard::Gone,
-        Some(429 | 503) => Heard::Refused {
+        Some(status) if is_acknowledgment(status) => Reply::Acknowledged,
+        Some(410) => Reply::Gone,
+        Some(429 | 503) => Reply::Refused {
             wait: retry_after.and_then(|text| read_wait(text.trim(), now)),
         },
-        _ => Heard::Refused { wait: None },
+        _ => Reply::Refused { wait: None },
     }
 }
 
@@ -133,16 +133,16 @@ pub fn is_acknowledgment(status: u16) -> bool {
 pub fn verdict(
     settings: &WebhookSettings,
     profile: &RetryProfile,
-    heard: Heard,
+    heard: Reply,
     made: u32,
     ended_at: Timestamp,
     chance: u32,
 ) -> Verdict {
     let wait = match heard {
-        Heard::Acknowledged => return Verdict::Acknowledged,
-        Heard::Gone if profile.follows_receiver() => return Verdict::Failed,
-        Heard::Gone => None,
-        Heard::Refused { wait } => wait.filter(|_| profile.follows_receiver()),
+        Reply::Acknowledged => return Verdict::Acknowledged,
+        Reply::Gone if profile.follows_receiver() => return Verdict::Failed,
+        Reply::Gone => None,
+        Reply::Refused { wait } => wait.filter(|_| profile.follows_receiver()),
     };
     let Some(pause) = settings.pause(profile, made) else {
         return Verdict::Failed;
@@ -212,10 +212,10 @@ mod tests {
         }
     }
 
-    const REFUSED: Heard = Heard::Refused { wait: None };
+    const REFUSED: Reply = Reply::Refused { wait: None };
 
     /// Pauses of a profile without jitter, until the delivery fails.
-    fn pauses(profile: &RetryProfile, heard: Heard) -> Vec<u64> {
+    fn pauses(profile: &RetryProfile, heard: Reply) -> Vec<u64> {
         let settings = WebhookSettings::default();
         let judge = |made| verdict(&settings, profile, heard, made, ENDED, 0);
         (1..)
@@ -234,7 +234,7 @@ mod tests {
             let verdict = verdict(
                 &settings,
                 &RetryProfile::Spec,
-                Heard::Acknowledged,
+                Reply::Acknowledged,
                 made,
                 ENDED,
                 0,
@@ -261,14 +261,14 @@ mod tests {
     fn a_receiver_that_is_gone_gets_no_retry_but_by_the_specifications_schedule() {
         let custom = RetryProfile::Custom { delays: vec![60] };
         for profile in [RetryProfile::Standard, custom] {
-            assert_eq!(pauses(&profile, Heard::Gone), [0_u64; 0]);
+            assert_eq!(pauses(&profile, Reply::Gone), [0_u64; 0]);
         }
-        assert_eq!(pauses(&RetryProfile::Spec, Heard::Gone), [600, 600, 600]);
+        assert_eq!(pauses(&RetryProfile::Spec, Reply::Gone), [600, 600, 600]);
     }
 
     #[test]
     fn retry_after_is_honoured_within_bounds_but_not_by_the_specifications_schedule() {
-        let wait = |seconds| Heard::Refused {
+        let wait = |seconds| Reply::Refused {
             wait: Some(Duration::from_secs(seconds)),
         };
         let custom = RetryProfile::Custom { delays: vec![60] };
@@ -286,12 +286,12 @@ mod tests {
     #[test]
     fn answers_are_read_as_the_schedule_needs_them() {
         let now = Timestamp::parse("2026-11-20T10:00:00Z").unwrap();
-        let wait = |seconds| Heard::Refused {
+        let wait = |seconds| Reply::Refused {
             wait: Some(Duration::from_secs(seconds)),
         };
         let table = [
-            (Some(200), Some("5"), Heard::Acknowledged),
-            (Some(410), Some("5"), Heard::Gone),
+            (Some(200), Some("5"), Reply::Acknowledged),
+            (Some(410), Some("5"), Reply::Gone),
             (None, None, REFUSED),
             (Some(500), Some("5"), REFUSED),
             (Some(429), None, REFUSED),
@@ -306,7 +306,7 @@ mod tests {
         ];
         for (status, header, expected) in table {
             assert_eq!(
-                heard(status, header, now),
+                classify(status, header, now),
                 expected,
                 "{status:?} {header:?}"
             );

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::policy::{self, Predecessor};
 use super::row::{self, Row};
-use super::{Shared, release, settle};
+use super::{Shared, record, release};
 use crate::queue::{
     Ended, Executed, Found, Item, KeyRange, LaneLimits, Queue, QueueError, QueueHandler,
     QueueLimits, SlowLane, Turn,
@@ -104,7 +104,7 @@ impl QueueHandler for WebhookQueue {
 
     async fn execute(&self, webhook: WebhookId, item: &Item<Self>) -> Executed {
         match self.0.access.webhook(webhook).filter(|to| to.is_enabled) {
-            Some(to) => settle::attempt(&self.0, &to, &item.row).await,
+            Some(to) => record::attempt(&self.0, &to, &item.row).await,
             None => match release::release(&self.0, webhook).await {
                 Ok(()) => Ended::QueueChanged.into(),
                 Err(error) => {

@@ -136,7 +136,7 @@ impl Sender {
         headers
     }
 
-    async fn exchange(&self, request: RequestBuilder, begun: Instant) -> Exchange {
+    async fn exchange(&self, request: RequestBuilder, begun: Instant) -> RequestResult {
         let deadline = begun + self.deadline;
         #[cfg(feature = "simulation")]
         if let Some(line) = switchyard_system::simulation::line() {
@@ -144,13 +144,15 @@ impl Sender {
         }
         let mut response = match tokio::time::timeout_at(deadline, request.send()).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Exchange::failed(egress::classify(&error), deepest(&error)),
+            Ok(Err(error)) => {
+                return RequestResult::failed(egress::classify(&error), deepest(&error));
+            }
             Err(_) => {
                 let waited = self.deadline;
                 let detail = format!(
                     "there was no answer within {waited:?}: answer 200 first and do the work afterwards"
                 );
-                return Exchange::failed(Failure::Timeout, detail);
+                return RequestResult::failed(Failure::Timeout, detail);
             }
         };
         let answered = begun.elapsed();
@@ -166,7 +168,7 @@ impl Sender {
                 break;
             }
         }
-        Exchange {
+        RequestResult {
             address: response.remote_addr(),
             answered: Some(answered),
             response: Some(Response {
@@ -182,14 +184,14 @@ impl Sender {
 
 /// Result of an HTTP exchange with a receiver.
 #[derive(Default)]
-struct Exchange {
+struct RequestResult {
     address: Option<SocketAddr>,
     answered: Option<Duration>,
     response: Option<Response>,
     failure: Option<(Failure, String)>,
 }
 
-impl Exchange {
+impl RequestResult {
     fn failed(failure: Failure, detail: String) -> Self {
         Self {
             failure: Some((failure, detail)),
@@ -201,18 +203,18 @@ impl Exchange {
 /// Sends over a simulated network.
 #[cfg(feature = "simulation")]
 async fn over(
-    line: &switchyard_system::simulation::Line,
+    line: &switchyard_system::simulation::Network,
     request: RequestBuilder,
     begun: Instant,
     deadline: Instant,
-) -> Exchange {
-    use switchyard_system::simulation::{Cut, Request, To};
+) -> RequestResult {
+    use switchyard_system::simulation::{NetworkError, Request, To};
     let request = match request.build() {
         Ok(request) => Request::of(To::Merchant, &request),
-        Err(error) => return Exchange::failed(Failure::Http, deepest(&error)),
+        Err(error) => return RequestResult::failed(Failure::Http, deepest(&error)),
     };
     match tokio::time::timeout_at(deadline, line(request)).await {
-        Ok(Ok(answer)) => Exchange {
+        Ok(Ok(answer)) => RequestResult {
             address: None,
             answered: Some(begun.elapsed()),
             response: Some(Response {
@@ -223,13 +225,17 @@ async fn over(
             }),
             failure: None,
         },
-        Ok(Err(Cut::Refused)) => Exchange::failed(Failure::Connect, "nobody listens".to_owned()),
-        Ok(Err(Cut::Broken)) => Exchange::failed(Failure::Http, "the line broke".to_owned()),
-        Err(_) => Exchange::failed(Failure::Timeout, "there was no answer in time".to_owned()),
+        Ok(Err(NetworkError::Refused)) => {
+            RequestResult::failed(Failure::Connect, "nobody listens".to_owned())
+        }
+        Ok(Err(NetworkError::Broken)) => {
+            RequestResult::failed(Failure::Http, "the line broke".to_owned())
+        }
+        Err(_) => RequestResult::failed(Failure::Timeout, "there was no answer in time".to_owned()),
     }
 }
 
-fn record(attempt: &mut Attempt, exchange: Exchange, probe: Probe) {
+fn record(attempt: &mut Attempt, exchange: RequestResult, probe: Probe) {
     attempt.timing.dns = probe.dns.map(micros);
     attempt.timing.connect = probe.connect.map(micros);
     attempt.timing.tls = probe.tls.map(micros);

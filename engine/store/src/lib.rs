@@ -72,7 +72,7 @@ pub use self::draft::remove_abandoned_draft;
 pub use self::embedded::WriteAheadLog;
 pub use self::error::{CommitError, MaintenanceError, OpenError, StoreError};
 #[cfg(any(test, feature = "testing"))]
-pub use self::kv::mortal::{CrashingKv, Death, MemoryDisk};
+pub use self::kv::mortal::{CrashPoint, CrashingKv, MemoryDisk};
 #[cfg(feature = "simulation")]
 pub use self::kv::simulated::{ChangedRow, Disk, DiskModel, FlushEnd, Replaces, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};

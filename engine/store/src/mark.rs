@@ -146,7 +146,7 @@ impl Mark {
     }
 
     /// Notes that the group of this point is flushed. Only then may it be acknowledged.
-    pub(super) fn reach(&mut self, point: Point) {
+    pub(super) fn advance(&mut self, point: Point) {
         self.reached = point;
         self.is_flushed = false;
         // In turns: a write that is cut short leaves the line of the group before.

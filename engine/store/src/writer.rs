@@ -211,7 +211,7 @@ impl Writer {
         let reason = match self.try_write(group) {
             Ok((verdicts, reached)) => {
                 if let Some((mark, point)) = self.mark.as_mut().zip(reached) {
-                    mark.reach(point);
+                    mark.advance(point);
                 }
                 self.count(&verdicts);
                 return verdicts;

@@ -23,7 +23,7 @@ compile_error!(
 /// Simulated environment of the engine on this thread.
 #[derive(Clone)]
 pub struct World {
-    pub line: Line,
+    pub line: Network,
     /// Decides instead of the core.
     pub decide: Option<Decide>,
 }
@@ -32,8 +32,8 @@ pub struct World {
 pub type Decide = fn(&Transaction, Command, &Context) -> Result<Vec<Event>, Refusal>;
 
 /// The way out. It is asked for every request that would leave the process.
-pub type Line = Arc<dyn Fn(Request) -> Answering + Send + Sync>;
-pub type Answering = Pin<Box<dyn Future<Output = Result<Response, Cut>> + Send>>;
+pub type Network = Arc<dyn Fn(Request) -> Answering + Send + Sync>;
+pub type Answering = Pin<Box<dyn Future<Output = Result<Response, NetworkError>> + Send>>;
 
 /// Receiver of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct Response {
 
 /// A request without a whole answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum NetworkError {
     /// Connection refused: not one byte left.
     Refused,
     /// The line broke after the first byte.
@@ -74,16 +74,16 @@ thread_local! {
 }
 
 /// Puts a world in force on this thread until the guard is dropped.
-pub fn enter(world: World) -> Entered {
+pub fn enter(world: World) -> WorldGuard {
     WORLD.set(Some(world));
-    Entered(())
+    WorldGuard(())
 }
 
 /// A world is in force as long as this lives.
 #[must_use = "the world ends when this is dropped"]
-pub struct Entered(());
+pub struct WorldGuard(());
 
-impl Drop for Entered {
+impl Drop for WorldGuard {
     fn drop(&mut self) {
         WORLD.set(None);
     }
@@ -104,7 +104,7 @@ pub fn decide(
 }
 
 /// The way out of this thread's world, if there is one.
-pub fn line() -> Option<Line> {
+pub fn line() -> Option<Network> {
     WORLD.with_borrow(|world| Some(world.as_ref()?.line.clone()))
 }
 

@@ -8,7 +8,7 @@ use crate::report::Report;
 use crate::rules;
 use crate::samples::Letter;
 use crate::scenario::Seen;
-use crate::script::{Mood, Script};
+use crate::script::{ProviderBehavior, Script};
 
 pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
     let mut post = Post {
@@ -87,7 +87,7 @@ impl Post<'_> {
         if let Some(now) = &letters.now {
             begin.now = now.as_str().into();
         }
-        let mut script = Script::new(&letters.answers, Mood::Good, true, echo);
+        let mut script = Script::new(&letters.answers, ProviderBehavior::Good, true, echo);
         let played = self.stage.play(&begin, &mut script, None).await;
         self.seen.look(self.stage, None, &played);
         let result = match &played.end {

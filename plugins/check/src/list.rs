@@ -8,7 +8,7 @@ use crate::play::{End, Played, Stage};
 use crate::report::Report;
 use crate::rules;
 use crate::scenario::Seen;
-use crate::script::{Mood, Script};
+use crate::script::{ProviderBehavior, Script};
 
 const PART: &str = "list";
 /// Pages after which a list counts as endless: more than any sample has.
@@ -26,7 +26,7 @@ pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
         if first.is_none_or(|first| first.requests.is_empty()) {
             continue;
         }
-        for mood in Mood::TROUBLES {
+        for mood in ProviderBehavior::TROUBLES {
             let played = trial.page(&mut trial.script(mood), None).await;
             seen.look(stage, None, &played);
             let check = trial.named(mood.as_str());
@@ -54,7 +54,7 @@ impl Trial<'_> {
         }
     }
 
-    fn script(&self, mood: Mood) -> Script<'_> {
+    fn script(&self, mood: ProviderBehavior) -> Script<'_> {
         let (_, echo) = self.stage.input(Operation::List, false, 0);
         Script::new(&self.stage.samples.list.good, mood, true, echo)
     }
@@ -75,7 +75,7 @@ impl Trial<'_> {
     /// Lists all pages. Returns the call of the first one; `None`: there is no use in more trials.
     async fn pages(&self, seen: &mut Seen, report: &mut Report) -> Option<Played> {
         let check = &self.named("good answer");
-        let mut script = self.script(Mood::Good);
+        let mut script = self.script(ProviderBehavior::Good);
         let (mut first, mut cursor, mut listed) = (None, None, 0);
         for number in 1..=PAGES {
             let played = self.page(&mut script, cursor.clone()).await;
@@ -164,7 +164,7 @@ impl Trial<'_> {
             "\r\nx: y",
             &long,
         ] {
-            let mut script = self.script(Mood::Good);
+            let mut script = self.script(ProviderBehavior::Good);
             let played = self.page(&mut script, Some(cursor.to_owned())).await;
             seen.look(self.stage, None, &played);
             if let Some(why) = rules::broken(Operation::List, &played.end) {

@@ -12,7 +12,7 @@ use crate::play::{End, Played, Stage};
 use crate::report::Report;
 use crate::rules;
 use crate::scenario::Seen;
-use crate::script::{Mood, Script};
+use crate::script::{ProviderBehavior, Script};
 
 const PART: &str = "options";
 
@@ -28,13 +28,13 @@ pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
         if !tried.insert(source) {
             continue;
         }
-        let good = play(stage, method, source, Mood::Good).await;
+        let good = play(stage, method, source, ProviderBehavior::Good).await;
         seen.look(stage, None, &good);
         judge(stage, field, source, &good, report);
         if good.requests.is_empty() {
             continue;
         }
-        for mood in Mood::TROUBLES {
+        for mood in ProviderBehavior::TROUBLES {
             let played = play(stage, method, source, mood).await;
             seen.look(stage, None, &played);
             match rules::invented(Operation::Options, &played.end) {
@@ -46,7 +46,7 @@ pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
     seen.judge(PART, Operation::Options, report);
 }
 
-async fn play(stage: &Stage<'_>, method: &Method, source: &str, mood: Mood) -> Played {
+async fn play(stage: &Stage<'_>, method: &Method, source: &str, mood: ProviderBehavior) -> Played {
     let decimals = method.decimals.unwrap_or(2);
     let unit = 10_i64.saturating_pow(u32::from(decimals));
     let input = json!({

@@ -15,7 +15,7 @@ use url::Url;
 
 use crate::play::{End, Played};
 use crate::report::Report;
-use crate::script::Mood;
+use crate::script::ProviderBehavior;
 
 /// Requests to hosts that the manifest does not list for sandbox, or without https.
 pub(crate) fn hosts(manifest: &Manifest, config: &Value, requests: &[HttpRequest]) -> Vec<String> {
@@ -200,14 +200,17 @@ pub(crate) fn outcome(end: &End) -> Option<Outcome> {
 }
 
 /// Reason why a call may not end like this after that fault; `None` if it may.
-pub(crate) fn trouble(operation: Operation, mood: Mood, end: &End) -> Option<String> {
+pub(crate) fn trouble(operation: Operation, mood: ProviderBehavior, end: &End) -> Option<String> {
     if let Some(why) = broken(operation, end) {
         return Some(why);
     }
     if operation == Operation::CheckConfig {
         return config_trouble(mood, end);
     }
-    let refuses = matches!(mood, Mood::Unauthorized | Mood::TooMany);
+    let refuses = matches!(
+        mood,
+        ProviderBehavior::Unauthorized | ProviderBehavior::TooMany
+    );
     match outcome(end)? {
         Outcome::Succeeded { .. } => Some("ends as succeeded, and the provider said nothing of the kind: look at status and body".into()),
         Outcome::Declined { .. } if operation == Operation::Query => {
@@ -248,13 +251,13 @@ pub(crate) fn action(part: &'static str, action: PayerAction, asked: &Money, rep
     }
 }
 
-fn config_trouble(mood: Mood, end: &End) -> Option<String> {
+fn config_trouble(mood: ProviderBehavior, end: &End) -> Option<String> {
     let End::Ready(said) = end else {
-        return (mood == Mood::Unauthorized)
+        return (mood == ProviderBehavior::Unauthorized)
             .then(|| "ends in a fault, and the provider refused the credentials: answer `Refused` with the field".into());
     };
     match (serde_json::from_value::<ConfigCheck>(said.clone()).ok()?, mood) {
-        (ConfigCheck::Refused { .. }, Mood::Unauthorized) => None,
+        (ConfigCheck::Refused { .. }, ProviderBehavior::Unauthorized) => None,
         (ConfigCheck::Works { .. }, _) => Some("says that the keys work, and nobody said so: look at status and body".into()),
         (ConfigCheck::Refused { .. }, _) => {
             Some("says that the keys are wrong, and the provider was in trouble: return a fault (`?` is enough)".into())

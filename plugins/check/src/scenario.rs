@@ -8,7 +8,7 @@ use crate::play::{End, Played, Stage};
 use crate::report::Report;
 use crate::rules;
 use crate::samples::Answer;
-use crate::script::{Echo, Mood, Script};
+use crate::script::{Echo, ProviderBehavior, Script};
 
 pub(crate) async fn check(stage: &Stage<'_>, operation: Operation, report: &mut Report) {
     let mut trial = Trial {
@@ -127,16 +127,28 @@ impl Seen {
 impl Trial<'_> {
     async fn good(&mut self, nth: u8) -> Played {
         let (input, echo) = self.stage.input(self.operation, false, nth);
-        self.run(input, echo, Mood::Good, None).await
+        self.run(input, echo, ProviderBehavior::Good, None).await
     }
 
-    async fn run(&mut self, input: Value, echo: Echo, mood: Mood, until: Option<usize>) -> Played {
+    async fn run(
+        &mut self,
+        input: Value,
+        echo: Echo,
+        mood: ProviderBehavior,
+        until: Option<usize>,
+    ) -> Played {
         let played = self.play(input, echo, mood, until).await;
         self.look(&played);
         played
     }
 
-    async fn play(&self, input: Value, echo: Echo, mood: Mood, until: Option<usize>) -> Played {
+    async fn play(
+        &self,
+        input: Value,
+        echo: Echo,
+        mood: ProviderBehavior,
+        until: Option<usize>,
+    ) -> Played {
         let good = &self.stage.samples.of(self.operation).good;
         self.play_with(good, input, echo, mood, until).await
     }
@@ -146,7 +158,7 @@ impl Trial<'_> {
         answers: &[Answer],
         input: Value,
         echo: Echo,
-        mood: Mood,
+        mood: ProviderBehavior,
         until: Option<usize>,
     ) -> Played {
         let mut script = Script::new(answers, mood, self.from_the_start, echo);
@@ -240,7 +252,7 @@ impl Trial<'_> {
         }
         let (input, echo) = self.stage.input(self.operation, true, 0);
         let played = self
-            .play_with(&sample.decline, input, echo, Mood::Good, None)
+            .play_with(&sample.decline, input, echo, ProviderBehavior::Good, None)
             .await;
         self.look(&played);
         match rules::outcome(&played.end) {
@@ -267,7 +279,7 @@ impl Trial<'_> {
     }
 
     async fn troubles(&mut self, report: &mut Report) {
-        for mood in Mood::TROUBLES {
+        for mood in ProviderBehavior::TROUBLES {
             let (input, echo) = self.stage.input(self.operation, false, 0);
             let played = self.run(input, echo, mood, None).await;
             match rules::trouble(self.operation, mood, &played.end) {
@@ -334,7 +346,7 @@ impl Trial<'_> {
                 );
                 continue;
             }
-            let played = self.run(input, echo, Mood::Good, None).await;
+            let played = self.run(input, echo, ProviderBehavior::Good, None).await;
             match rules::outcome(&played.end) {
                 Some(Outcome::Succeeded { amount: Some(amount), .. }) if !is_same(&amount, &asked.amount) => {
                     report.pass(self.part, check, "the provider's amount is in the outcome, and the engine refuses it");
@@ -368,8 +380,8 @@ impl Trial<'_> {
             self.stage.input(self.operation, false, 1),
         );
         let (a, b) = tokio::join!(
-            self.play(one, first, Mood::Good, None),
-            self.play(two, second, Mood::Good, None)
+            self.play(one, first, ProviderBehavior::Good, None),
+            self.play(two, second, ProviderBehavior::Good, None)
         );
         self.look(&a);
         self.look(&b);
@@ -392,7 +404,8 @@ impl Trial<'_> {
     async fn cancels(&mut self, good: &Played, report: &mut Report) {
         for effects in 0..good.effects {
             let (input, echo) = self.stage.input(self.operation, false, 0);
-            self.run(input, echo, Mood::Good, Some(effects)).await;
+            self.run(input, echo, ProviderBehavior::Good, Some(effects))
+                .await;
         }
         let after = self.good(0).await;
         if after.end == good.end {

@@ -10,7 +10,7 @@ use crate::samples::Answer;
 
 /// Condition of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum ProviderBehavior {
     Good,
     Unauthorized,
     TooMany,
@@ -24,7 +24,7 @@ pub(crate) enum Mood {
     MaybeSent,
 }
 
-impl Mood {
+impl ProviderBehavior {
     pub(crate) const TROUBLES: [Self; 10] = [
         Self::Unauthorized,
         Self::TooMany,
@@ -65,7 +65,7 @@ pub(crate) struct Echo {
 /// One provider for one call.
 pub(crate) struct Script<'a> {
     answers: &'a [Answer],
-    mood: Mood,
+    mood: ProviderBehavior,
     /// Trouble begins with the first request, and not with the first that can move money.
     is_from_the_start: bool,
     echo: Echo,
@@ -76,7 +76,12 @@ pub(crate) struct Script<'a> {
 }
 
 impl<'a> Script<'a> {
-    pub(crate) fn new(answers: &'a [Answer], mood: Mood, from_the_start: bool, echo: Echo) -> Self {
+    pub(crate) fn new(
+        answers: &'a [Answer],
+        mood: ProviderBehavior,
+        from_the_start: bool,
+        echo: Echo,
+    ) -> Self {
         Self {
             answers,
             mood,
@@ -93,18 +98,22 @@ impl<'a> Script<'a> {
         let mood = if self.has_begun {
             self.mood
         } else {
-            Mood::Good
+            ProviderBehavior::Good
         };
         let html = "<html><body>Bad Gateway</body></html>";
         match mood {
-            Mood::Good => EffectResult::Http(self.good(request)),
-            Mood::Unauthorized => said(401, &[], r#"{"message":"no such key"}"#),
-            Mood::TooMany => said(429, &[("retry-after", "1")], r#"{"message":"slow down"}"#),
-            Mood::BadGateway => said(502, &[("content-type", "text/html")], html),
-            Mood::ServerError => said(500, &[], r#"{"message":"internal error"}"#),
-            Mood::Overloaded => said(503, &[("retry-after", "1")], r#"{"message":"overloaded"}"#),
-            Mood::NotJson => said(200, &[("content-type", "text/html")], html),
-            Mood::Truncated => {
+            ProviderBehavior::Good => EffectResult::Http(self.good(request)),
+            ProviderBehavior::Unauthorized => said(401, &[], r#"{"message":"no such key"}"#),
+            ProviderBehavior::TooMany => {
+                said(429, &[("retry-after", "1")], r#"{"message":"slow down"}"#)
+            }
+            ProviderBehavior::BadGateway => said(502, &[("content-type", "text/html")], html),
+            ProviderBehavior::ServerError => said(500, &[], r#"{"message":"internal error"}"#),
+            ProviderBehavior::Overloaded => {
+                said(503, &[("retry-after", "1")], r#"{"message":"overloaded"}"#)
+            }
+            ProviderBehavior::NotJson => said(200, &[("content-type", "text/html")], html),
+            ProviderBehavior::Truncated => {
                 let mut good = self.good(request);
                 let whole = match good.body {
                     Body::Text(text) if text.len() > 3 => text,
@@ -117,9 +126,9 @@ impl<'a> Script<'a> {
                 good.status = 200;
                 EffectResult::Http(good)
             }
-            Mood::Empty => said(200, &[], ""),
-            Mood::NotSent => failed(Sent::No, EffectErrorKind::Connect),
-            Mood::MaybeSent => failed(Sent::Maybe, EffectErrorKind::Timeout),
+            ProviderBehavior::Empty => said(200, &[], ""),
+            ProviderBehavior::NotSent => failed(Sent::No, EffectErrorKind::Connect),
+            ProviderBehavior::MaybeSent => failed(Sent::Maybe, EffectErrorKind::Timeout),
         }
     }
 

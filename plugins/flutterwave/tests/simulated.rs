@@ -13,7 +13,7 @@ use switchyard_gateway::{
     Amount, CallbackResult, Collect, ConfigCheck, DeclineReason, Direction, Fault, FaultKind,
     Money, Operation, Outcome, PayerAction, Payout, Query, testing,
 };
-use switchyard_testkit::{Driver, Mishap, NOW_SECONDS};
+use switchyard_testkit::{Driver, FaultScenario, NOW_SECONDS};
 
 use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
 
@@ -271,14 +271,14 @@ async fn a_bank_transfer_of_another_amount_is_told_as_it_came() {
 async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() {
     let bench = Bench::start().await;
     for (at, mishap) in [
-        Mishap::LoseAnswer,
-        Mishap::CutAnswer,
-        Mishap::AnswerInstead(
+        FaultScenario::LoseAnswer,
+        FaultScenario::CutAnswer,
+        FaultScenario::AnswerInstead(
             500,
             "{\"status\":\"error\",\"message\":\"Insufficient funds\"}".into(),
         ),
-        Mishap::AnswerInstead(502, "<html>Bad gateway</html>".into()),
-        Mishap::AnswerInstead(200, String::new()),
+        FaultScenario::AnswerInstead(502, "<html>Bad gateway</html>".into()),
+        FaultScenario::AnswerInstead(200, String::new()),
     ]
     .into_iter()
     .enumerate()
@@ -327,24 +327,24 @@ async fn a_lost_link_is_over_when_its_page_is_and_a_question_that_is_lost_leaves
     bench
         .flutterwave
         .mishaps
-        .next("POST", "/v3/payments", Mishap::LoseAnswer);
+        .next("POST", "/v3/payments", FaultScenario::LoseAnswer);
     let (mut lost, called) = bench.pay(1, "card_usd").await;
     assert_eq!(called.unwrap_err().kind, FaultKind::Provider);
     assert!(matches!(
         bench.asked(&mut lost).await,
         Outcome::NotFound { .. }
     ));
-    let late = Mishap::Delay(Duration::from_millis(200));
+    let late = FaultScenario::Delay(Duration::from_millis(200));
     bench.flutterwave.mishaps.next("POST", "/v3/payments", late);
     let (mut attempt, begun) = bench.pay(2, "card_usd").await;
     assert!(is_open(&begun.unwrap()));
     bench.flutterwave.card(&attempt.reference, GOOD_CARD);
     for mishap in [
-        Mishap::LoseAnswer,
-        Mishap::CutAnswer,
-        Mishap::Refuse(500, "{}".into()),
-        Mishap::Refuse(404, "<html>".into()),
-        Mishap::Refuse(404, "{}".into()),
+        FaultScenario::LoseAnswer,
+        FaultScenario::CutAnswer,
+        FaultScenario::Refuse(500, "{}".into()),
+        FaultScenario::Refuse(404, "<html>".into()),
+        FaultScenario::Refuse(404, "{}".into()),
     ] {
         bench
             .flutterwave

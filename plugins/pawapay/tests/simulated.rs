@@ -16,7 +16,7 @@ use switchyard_gateway::{
     Amount, CallbackResult, Collect, ConfigCheck, DeclineReason, Direction, Fault, FaultKind,
     Operation, Outcome, PayerAction, Payout, Prompt, Query, testing,
 };
-use switchyard_testkit::{Driver, Mishap, NOW_SECONDS};
+use switchyard_testkit::{Driver, FaultScenario, NOW_SECONDS};
 
 use simulator::{Kind, Scheme, Simulator, TOKEN};
 
@@ -203,11 +203,11 @@ async fn a_lost_answer_is_settled_by_asking_and_the_payer_is_charged_once() {
     let bench = Bench::start().await;
     let half = "{\"depositId\":\"7d3f".to_owned();
     for (at, mishap) in [
-        Mishap::LoseAnswer,
-        Mishap::CutAnswer,
-        Mishap::AnswerInstead(500, half),
-        Mishap::AnswerInstead(502, "<html>Bad gateway</html>".into()),
-        Mishap::AnswerInstead(200, String::new()),
+        FaultScenario::LoseAnswer,
+        FaultScenario::CutAnswer,
+        FaultScenario::AnswerInstead(500, half),
+        FaultScenario::AnswerInstead(502, "<html>Bad gateway</html>".into()),
+        FaultScenario::AnswerInstead(200, String::new()),
     ]
     .into_iter()
     .enumerate()
@@ -232,17 +232,17 @@ async fn a_lost_answer_is_settled_by_asking_and_the_payer_is_charged_once() {
 #[tokio::test]
 async fn a_late_answer_is_an_answer_and_a_question_that_is_lost_leaves_everything_open() {
     let bench = Bench::start().await;
-    let late = Mishap::Delay(Duration::from_millis(200));
+    let late = FaultScenario::Delay(Duration::from_millis(200));
     bench.pawapay.mishaps.next("POST", "/v2/deposits", late);
     assert_eq!(
         word(&bench.pay(&reference(1), PAYS).await.unwrap()),
         "STUCK"
     );
     for mishap in [
-        Mishap::LoseAnswer,
-        Mishap::CutAnswer,
-        Mishap::Refuse(500, "{}".into()),
-        Mishap::Refuse(404, "{}".into()),
+        FaultScenario::LoseAnswer,
+        FaultScenario::CutAnswer,
+        FaultScenario::Refuse(500, "{}".into()),
+        FaultScenario::Refuse(404, "{}".into()),
     ] {
         bench.pawapay.mishaps.next("GET", "/v2/deposits", mishap);
         let ask = question(&reference(1), "mtn_bj", Direction::Collect);
@@ -415,7 +415,7 @@ async fn the_payer_reads_what_to_do_and_the_instructions_are_fetched_once() {
     bench
         .pawapay
         .mishaps
-        .next("GET", "/v2/active-conf", Mishap::LoseAnswer);
+        .next("GET", "/v2/active-conf", FaultScenario::LoseAnswer);
     let begun = bench.pay(&reference(9), PAYS).await.unwrap();
     assert_eq!(
         word(&begun),
@@ -432,7 +432,7 @@ async fn callbacks_may_come_early_twice_and_out_of_order_and_forged_ones_change_
     bench
         .pawapay
         .mishaps
-        .next("POST", "/v2/deposits", Mishap::LoseAnswer);
+        .next("POST", "/v2/deposits", FaultScenario::LoseAnswer);
     assert!(bench.pay(&reference(1), PAYS).await.is_err());
     bench.pay(&reference(2), "22951345039").await.unwrap();
     let first = bench.pawapay.letters(&reference(1)).remove(0);

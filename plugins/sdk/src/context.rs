@@ -24,12 +24,12 @@ pub struct Context {
     now: Moment,
     environment: Environment,
     config: Value,
-    desk: Arc<Desk>,
+    channel: Arc<EffectChannel>,
 }
 
 impl Context {
-    pub(crate) fn new(begin: Begin<'_>) -> Result<(Self, Arc<Desk>, Value), Fault> {
-        let desk = Arc::new(Desk(Mutex::new(Papers {
+    pub(crate) fn new(begin: Begin<'_>) -> Result<(Self, Arc<EffectChannel>, Value), Fault> {
+        let channel = Arc::new(EffectChannel(Mutex::new(EffectQueue {
             chance: Chance::from_seed(&begin.seed),
             state: begin.state.into_owned(),
             state_changed: false,
@@ -44,9 +44,9 @@ impl Context {
             now: Moment::parse(&begin.now)?,
             environment: begin.environment,
             config: begin.config.into_owned(),
-            desk: Arc::clone(&desk),
+            channel: Arc::clone(&channel),
         };
-        Ok((context, desk, begin.input.into_owned()))
+        Ok((context, channel, begin.input.into_owned()))
     }
 
     /// This call, for logs.
@@ -74,7 +74,7 @@ impl Context {
 
     /// State of the attempt from earlier calls; `None` before the first [`Context::set_state`].
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
-        let papers = self.desk.papers();
+        let papers = self.channel.papers();
         match &papers.state {
             Value::Null => Ok(None),
             Value::Object(fields) if fields.is_empty() => Ok(None),
@@ -90,7 +90,7 @@ impl Context {
         let state = serde_json::to_value(state).map_err(|error| {
             Fault::message(format!("the attempt's state cannot be written: {error}"))
         })?;
-        let mut papers = self.desk.papers();
+        let mut papers = self.channel.papers();
         papers.state = state;
         papers.state_changed = true;
         Ok(())
@@ -169,7 +169,7 @@ impl Context {
     /// A line in the engine's log, beside this call. Never log a secret: the engine removes those
     /// it knows, and knows not all.
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
-        self.desk.papers().log.push(LogLine {
+        self.channel.papers().log.push(LogLine {
             level,
             text: text.into(),
         });
@@ -178,12 +178,12 @@ impl Context {
     /// 64 bits of chance from the engine's seed for this call: for nonces that must differ, not for
     /// keys.
     pub fn chance(&self) -> u64 {
-        self.desk.papers().chance.next()
+        self.channel.papers().chance.next()
     }
 
-    pub(crate) fn perform(&self, effect: Effect) -> Performing<'_> {
-        Performing {
-            desk: &self.desk,
+    pub(crate) fn perform(&self, effect: Effect) -> PendingEffect<'_> {
+        PendingEffect {
+            channel: &self.channel,
             stage: Stage::New(Some(effect)),
         }
     }
@@ -191,9 +191,9 @@ impl Context {
 
 /// State that the gateway's code and the step that polls it share. The engine never runs two steps
 /// of a call at once, so the lock is never contended; it makes the future `Send`.
-pub(crate) struct Desk(Mutex<Papers>);
+pub(crate) struct EffectChannel(Mutex<EffectQueue>);
 
-pub(crate) struct Papers {
+pub(crate) struct EffectQueue {
     chance: Chance,
     pub(crate) state: Value,
     pub(crate) state_changed: bool,
@@ -205,8 +205,8 @@ pub(crate) struct Papers {
     pub(crate) log: Vec<LogLine>,
 }
 
-impl Desk {
-    pub(crate) fn papers(&self) -> MutexGuard<'_, Papers> {
+impl EffectChannel {
+    pub(crate) fn papers(&self) -> MutexGuard<'_, EffectQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -217,7 +217,7 @@ impl Desk {
     }
 }
 
-impl Papers {
+impl EffectQueue {
     /// The attempt's state, if it changed since this was last asked.
     pub(crate) fn changed_state(&mut self) -> Option<Value> {
         std::mem::take(&mut self.state_changed).then(|| self.state.clone())
@@ -225,8 +225,8 @@ impl Papers {
 }
 
 /// An effect that waits for its result.
-pub(crate) struct Performing<'d> {
-    desk: &'d Desk,
+pub(crate) struct PendingEffect<'d> {
+    channel: &'d EffectChannel,
     stage: Stage,
 }
 
@@ -235,11 +235,11 @@ enum Stage {
     Waiting(u32),
 }
 
-impl Future for Performing<'_> {
+impl Future for PendingEffect<'_> {
     type Output = EffectResult;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<EffectResult> {
-        let mut papers = self.desk.papers();
+        let mut papers = self.channel.papers();
         match &mut self.stage {
             Stage::New(effect) => {
                 papers.last_id += 1;

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::abi::{self, Bytes, Sink};
-use crate::context::{Context, Desk, poll_once};
+use crate::context::{Context, EffectChannel, poll_once};
 use crate::fault::{Fault, FaultKind};
 use crate::list::TransactionPage;
 use crate::outcome::{CallbackResult, ConfigCheck, OptionList, Outcome};
@@ -88,7 +88,7 @@ pub fn input<T: DeserializeOwned>(operation: Operation, input: Value) -> Result<
 /// A call between two steps.
 pub struct Call {
     future: Answering,
-    desk: Arc<Desk>,
+    channel: Arc<EffectChannel>,
 }
 
 /// Result of one step, with the message for the engine.
@@ -105,9 +105,9 @@ pub fn begin<G: Entry>(message: &[u8]) -> Step {
             Fault::message(format!("the engine's message cannot be read: {error}"))
         })?;
         let operation = begin.op;
-        let (context, desk, input) = Context::new(begin)?;
+        let (context, channel, input) = Context::new(begin)?;
         let future = G::start(context, operation, input);
-        Ok(Call { future, desk })
+        Ok(Call { future, channel })
     })
     .map_or_else(|fault| failed(fault, None), step)
 }
@@ -116,14 +116,14 @@ pub fn begin<G: Entry>(message: &[u8]) -> Step {
 pub fn resume(call: Call, message: &[u8]) -> Step {
     match serde_json::from_slice::<Resume>(message) {
         Ok(resume) => {
-            call.desk.bring(resume.id, resume.result);
+            call.channel.bring(resume.id, resume.result);
             step(call)
         }
         Err(error) => {
             let fault = Fault::message(format!("the engine's message cannot be read: {error}"));
-            let desk = Arc::clone(&call.desk);
+            let channel = Arc::clone(&call.channel);
             end(call);
-            failed(fault, Some(&desk))
+            failed(fault, Some(&channel))
         }
     }
 }
@@ -141,10 +141,10 @@ fn step(mut call: Call) -> Step {
         Poll::Ready(result) => result.map(Some),
         Poll::Pending => Ok(None),
     });
-    let desk = Arc::clone(&call.desk);
+    let channel = Arc::clone(&call.channel);
     let result = match polled {
         Ok(None) => {
-            let mut papers = desk.papers();
+            let mut papers = channel.papers();
             if papers.waiting == 0 {
                 Err(Fault::new(
                     FaultKind::Stalled,
@@ -166,20 +166,20 @@ fn step(mut call: Call) -> Step {
     end(call);
     match result {
         Ok(outcome) => {
-            let mut papers = desk.papers();
+            let mut papers = channel.papers();
             Step::Ready(written(&Ready {
                 outcome,
                 state: papers.changed_state(),
                 log: std::mem::take(&mut papers.log),
             }))
         }
-        Err(fault) => failed(fault, Some(&desk)),
+        Err(fault) => failed(fault, Some(&channel)),
     }
 }
 
-fn failed(fault: Fault, desk: Option<&Desk>) -> Step {
-    let (state, log) = desk.map_or((None, Vec::new()), |desk| {
-        let mut papers = desk.papers();
+fn failed(fault: Fault, channel: Option<&EffectChannel>) -> Step {
+    let (state, log) = channel.map_or((None, Vec::new()), |channel| {
+        let mut papers = channel.papers();
         (papers.changed_state(), std::mem::take(&mut papers.log))
     });
     Step::Failed(written(&Failed { fault, state, log }))

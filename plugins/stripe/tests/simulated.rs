@@ -12,7 +12,7 @@ use switchyard_gateway::{
     Amount, CallbackResult, Cancel, Collect, ConfigCheck, DeclineReason, Direction, Fault,
     FaultKind, Money, Operation, Outcome, PayerAction, Query, Refund,
 };
-use switchyard_testkit::{Driver, Letter, Mishap, NOW_SECONDS};
+use switchyard_testkit::{Driver, FaultScenario, Letter, NOW_SECONDS};
 
 use simulator::payments::CARDS as TEST_CARDS;
 use simulator::{SECRET, Simulator};
@@ -224,10 +224,10 @@ async fn a_refused_card_and_then_another_pays_once() {
 #[tokio::test]
 async fn a_lost_answer_is_settled_by_asking_and_the_page_is_found_again() {
     for mishap in [
-        Mishap::LoseAnswer,
-        Mishap::CutAnswer,
-        Mishap::AnswerInstead(500, "{\"error\":{\"type\":\"api_error\"}}".into()),
-        Mishap::AnswerInstead(502, "<html>".into()),
+        FaultScenario::LoseAnswer,
+        FaultScenario::CutAnswer,
+        FaultScenario::AnswerInstead(500, "{\"error\":{\"type\":\"api_error\"}}".into()),
+        FaultScenario::AnswerInstead(502, "<html>".into()),
     ] {
         let mut bench = Bench::start().await;
         bench.stripe.mishaps.next("POST", SESSIONS, mishap.clone());
@@ -255,7 +255,7 @@ async fn a_request_that_never_arrived_is_not_found() {
     bench
         .stripe
         .mishaps
-        .next("POST", SESSIONS, Mishap::Refuse(503, String::new()));
+        .next("POST", SESSIONS, FaultScenario::Refuse(503, String::new()));
     let outcome = bench.collect(&payment()).await.unwrap();
     assert!(matches!(outcome, Outcome::Unknown { .. }));
     assert!(matches!(bench.query().await, Outcome::NotFound { .. }));
@@ -365,10 +365,11 @@ async fn an_attempt_that_is_called_off_cannot_be_paid_any_more_and_one_that_was_
     let mut bench = Bench::start().await;
     let id = bench.open().await;
     let path = format!("{SESSIONS}/{id}/expire");
-    bench
-        .stripe
-        .mishaps
-        .next("POST", &path, Mishap::AnswerInstead(500, String::new()));
+    bench.stripe.mishaps.next(
+        "POST",
+        &path,
+        FaultScenario::AnswerInstead(500, String::new()),
+    );
     assert_eq!(code(&bench.cancel().await), "session_expired");
 
     // Nothing was ever made.
@@ -412,7 +413,7 @@ async fn a_refund_whose_answer_was_lost_is_found_and_not_made_again() {
     bench
         .stripe
         .mishaps
-        .next("POST", "/v1/refunds", Mishap::LoseAnswer);
+        .next("POST", "/v1/refunds", FaultScenario::LoseAnswer);
     let mut state = Value::Null;
     assert!(bench.refund(REFUND, 2_550, &mut state).await.is_err());
     let before = bench

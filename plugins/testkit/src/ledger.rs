@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Money that moved: whose account, under which reference of ours, how much, as the request wrote
 /// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Movement {
+pub struct LedgerEntry {
     pub reference: String,
     pub account: String,
     pub amount: String,
@@ -14,14 +14,14 @@ pub struct Movement {
 
 /// Every movement there was; clones share it.
 #[derive(Clone, Default)]
-pub struct Ledger(Arc<Mutex<Vec<Movement>>>);
+pub struct Ledger(Arc<Mutex<Vec<LedgerEntry>>>);
 
 impl Ledger {
-    pub fn write(&self, movement: Movement) {
+    pub fn write(&self, movement: LedgerEntry) {
         self.movements().push(movement);
     }
 
-    pub fn all(&self) -> Vec<Movement> {
+    pub fn all(&self) -> Vec<LedgerEntry> {
         self.movements().clone()
     }
 
@@ -41,7 +41,7 @@ impl Ledger {
             .count()
     }
 
-    fn movements(&self) -> MutexGuard<'_, Vec<Movement>> {
+    fn movements(&self) -> MutexGuard<'_, Vec<LedgerEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -23,9 +23,9 @@ mod mishap;
 
 pub use callback::Letter;
 pub use driver::{Driver, client};
-pub use ledger::{Ledger, Movement};
+pub use ledger::{Ledger, LedgerEntry};
 pub use loopback::Loopback;
-pub use mishap::{Mishap, Mishaps};
+pub use mishap::{FaultScenario, Mishaps};
 pub use switchyard_gateway::Moment;
 
 /// Default time of a [`Driver`]'s calls, in RFC 3339 and in seconds since 1970.

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 /// One thing that goes wrong with one request.
 #[derive(Clone, Debug)]
-pub enum Mishap {
+pub enum FaultScenario {
     /// The simulator does its work, and the connection ends without a word.
     LoseAnswer,
     /// The simulator does its work, and something in between answers this.
@@ -30,12 +30,12 @@ pub enum Mishap {
 
 /// The mishaps that are to come; clones share them.
 #[derive(Clone, Default)]
-pub struct Mishaps(Arc<Mutex<Vec<(String, String, Mishap)>>>);
+pub struct Mishaps(Arc<Mutex<Vec<(String, String, FaultScenario)>>>);
 
 impl Mishaps {
     /// The next request of this method whose path begins so meets with this. Mishaps of one kind of
     /// request happen in order.
-    pub fn next(&self, method: &str, path: &str, mishap: Mishap) {
+    pub fn next(&self, method: &str, path: &str, mishap: FaultScenario) {
         let mut coming = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         coming.push((method.to_owned(), path.to_owned(), mishap));
     }
@@ -49,7 +49,7 @@ impl Mishaps {
         }))
     }
 
-    fn take(&self, request: &Request) -> Option<Mishap> {
+    fn take(&self, request: &Request) -> Option<FaultScenario> {
         let mut coming = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = coming.iter().position(|(method, path, _)| {
             method == request.method().as_str() && request.uri().path().starts_with(path)
@@ -60,28 +60,28 @@ impl Mishaps {
     async fn pass(&self, request: Request, next: Next) -> Response {
         match self.take(&request) {
             None => next.run(request).await,
-            Some(Mishap::Refuse(status, body)) => answer(status, body),
-            Some(Mishap::AnswerInstead(status, body)) => {
+            Some(FaultScenario::Refuse(status, body)) => answer(status, body),
+            Some(FaultScenario::AnswerInstead(status, body)) => {
                 next.run(request).await;
                 answer(status, body)
             }
-            Some(Mishap::Delay(time)) => {
+            Some(FaultScenario::Delay(time)) => {
                 let response = next.run(request).await;
                 tokio::time::sleep(time).await;
                 response
             }
-            Some(Mishap::Hold(gate)) => {
+            Some(FaultScenario::Hold(gate)) => {
                 let response = next.run(request).await;
                 // The gate is never closed; if it were, the response would continue.
                 drop(gate.acquire().await);
                 response
             }
-            Some(Mishap::LoseAnswer) => {
+            Some(FaultScenario::LoseAnswer) => {
                 next.run(request).await;
                 // Ends the connection's task, and with it the connection, without a message.
                 std::panic::resume_unwind(Box::new("an answer that is lost on purpose"))
             }
-            Some(Mishap::CutAnswer) => cut(next.run(request).await).await,
+            Some(FaultScenario::CutAnswer) => cut(next.run(request).await).await,
         }
     }
 }

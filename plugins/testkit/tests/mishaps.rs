@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
-use switchyard_testkit::{Ledger, Letter, Loopback, Mishap, Mishaps, Movement, client};
+use switchyard_testkit::{FaultScenario, Ledger, LedgerEntry, Letter, Loopback, Mishaps, client};
 
 const ANSWER: &str = "{\"status\":\"ACCEPTED\"}";
 
 async fn provider(mishaps: &Mishaps, books: &Ledger) -> Loopback {
     let books = books.clone();
     let charge = move |reference: String| async move {
-        books.write(Movement {
+        books.write(LedgerEntry {
             reference,
             account: "22951345789".into(),
             amount: "1000".into(),
@@ -33,11 +33,11 @@ async fn a_mishap_meets_one_request_and_only_a_refused_one_moves_no_money() {
     let http = client();
     let charge = async |reference: &str| http.post(&url).body(reference.to_owned()).send().await;
     for mishap in [
-        Mishap::LoseAnswer,
-        Mishap::AnswerInstead(500, "<html>".into()),
-        Mishap::Refuse(429, "slow down".into()),
-        Mishap::CutAnswer,
-        Mishap::Delay(Duration::from_millis(30)),
+        FaultScenario::LoseAnswer,
+        FaultScenario::AnswerInstead(500, "<html>".into()),
+        FaultScenario::Refuse(429, "slow down".into()),
+        FaultScenario::CutAnswer,
+        FaultScenario::Delay(Duration::from_millis(30)),
     ] {
         mishaps.next("POST", "/charges", mishap);
     }

@@ -4,7 +4,7 @@ use gateway_demo::Demo;
 use ring::digest::{SHA256, digest};
 use switchyard_gateway::abi::{ABI_MAJOR, Plugin};
 use switchyard_gateway::runtime::{self, Entry as _};
-use switchyard_gateway_host::{By, GatewaySettings, Gateways, StaticGateways};
+use switchyard_gateway_host::{ChangeAuthor, GatewaySettings, Gateways, StaticGateways};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 
@@ -34,7 +34,7 @@ pub async fn gateways(clock: &Clock) -> Gateways {
     gateways.put_up(&shelf.expect("the manifest is in order"));
     let sha256 = digest(&SHA256, manifest);
     let sha256 = base16ct::lower::encode_string(sha256.as_ref());
-    let by = By::new("fuzz");
+    let by = ChangeAuthor::new("fuzz");
     let installed = gateways.install_shelved("switchyard_demo", &sha256, &by);
     installed.await.expect("it lies on the shelf");
     gateways

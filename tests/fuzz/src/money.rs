@@ -3,7 +3,7 @@
 use switchyard_core::limits::AMOUNT_MAJOR;
 use switchyard_core::money::{Amount, Correction, Currency, Rate};
 use switchyard_core::time::Timestamp;
-use switchyard_engine::exchange::fuzzing::{book, feed};
+use switchyard_engine::exchange_rates::fuzzing::{book, feed};
 
 /// First byte: the currency. The rest: the text of an amount.
 pub fn amount(bytes: &[u8]) {

@@ -12,9 +12,10 @@ use switchyard_core::ids::AttemptId;
 use switchyard_core::secret::Secret;
 use switchyard_core::transaction::{
     Action, AttemptKey, AttemptState, ByOperator, CaseReason, ClientContext, Command, Confirm,
-    Context, Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator, Order,
-    Outcome, Permit, Price, Refusal, Resolution, Route, State, Transaction, Verdict, actions, due,
-    evolve, identify, is_unmistakable, may_recover, next_candidates, recovery,
+    Context, Decline, DeclineReason, Details, Due, Event, Identity, Onward, Operator,
+    OperatorCommand, Outcome, Permit, Price, Refusal, Resolution, Route, State, Transaction,
+    Verdict, actions, due, evolve, identify, is_unmistakable, may_recover, next_candidates,
+    recovery,
 };
 
 /// A step that was taken.
@@ -77,7 +78,7 @@ pub fn apply(world: &World, scope: &Scope, step: Step) -> Option<Taken> {
             })
         }
         Step::Wake(route, _) => Some(woken(&after, scope, route)?),
-        Step::Order(ordered) => Some(order(&after, scope, ordered)),
+        Step::OperatorCommand(ordered) => Some(order(&after, scope, ordered)),
         Step::Confirm(_)
         | Step::SubmitCode
         | Step::Cancel
@@ -154,9 +155,9 @@ fn carry_out(taken: &mut Taken, scope: &Scope, command: Command, standing: Stand
 }
 
 /// The order of a person has taken effect.
-fn obey(after: &mut World, scope: &Scope, order: &Order, on_hold: bool) {
+fn obey(after: &mut World, scope: &Scope, order: &OperatorCommand, on_hold: bool) {
     match order {
-        Order::Resolve(resolution) => {
+        OperatorCommand::Resolve(resolution) => {
             let last = after.sides.len() - 1;
             let is_success = matches!(resolution.verdict, Verdict::Succeeded { .. });
             let errs = scope.lie == Lie::MistakenPerson && after.may_move(last);
@@ -170,7 +171,7 @@ fn obey(after: &mut World, scope: &Scope, order: &Order, on_hold: bool) {
             settled.for_each(|side| settle(side, &resolution.verdict));
         }
         // The person has looked at the attempt that was found.
-        Order::CloseCase(case) if scope.lie == Lie::MistakenPerson => {
+        OperatorCommand::CloseCase(case) if scope.lie == Lie::MistakenPerson => {
             let mut cases = after.tx.cases.iter();
             if let Some(case) = cases.find(|one| one.id == *case)
                 && case.reason == CaseReason::FoundAfterNotSent
@@ -494,7 +495,7 @@ fn order(after: &World, scope: &Scope, ordered: Ordered) -> Command {
     let number = after.sides.len().wrapping_sub(1);
     let on_hold = after.tx.state == State::OnHold;
     let resolve = |verdict| {
-        Order::Resolve(Resolution {
+        OperatorCommand::Resolve(Resolution {
             attempt: match ordered {
                 Ordered::SucceededFor(named) => Some(attempt_id(named.into())),
                 _ => (!on_hold).then(|| attempt_id(number)),
@@ -503,9 +504,9 @@ fn order(after: &World, scope: &Scope, ordered: Ordered) -> Command {
         })
     };
     let order = match ordered {
-        Ordered::Check => Order::Check,
-        Ordered::Cancel => Order::Cancel,
-        Ordered::CloseCase(case) => Order::CloseCase(case_id(case.into())),
+        Ordered::Check => OperatorCommand::Check,
+        Ordered::Cancel => OperatorCommand::Cancel,
+        Ordered::CloseCase(case) => OperatorCommand::CloseCase(case_id(case.into())),
         Ordered::Succeeded | Ordered::SucceededFor(_) if on_hold => resolve(Verdict::Succeeded {
             amount: (scope.lie.sum() == Sum::Unreadable).then(|| Sum::Asked.amount()),
             provider_id: None,

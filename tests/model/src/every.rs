@@ -14,8 +14,9 @@ use crate::rules::Rules;
 use crate::steps::{Said, Shown, Standing, What};
 use switchyard_core::secret::Secret;
 use switchyard_core::transaction::{
-    ByOperator, CancelledBy, Captured, ClientContext, Command, Confirm, Event, Operator, Order,
-    Outcome, Permit, Price, Resolution, Route, Transaction, Unasked, Verdict, decide, evolve,
+    ByOperator, CancelledBy, Captured, ClientContext, Command, Confirm, Event, Operator,
+    OperatorCommand, Outcome, Permit, Price, Resolution, Route, Transaction, Unasked, Verdict,
+    decide, evolve,
 };
 
 /// Asks `tx` all commands. Returns the promise that an answer breaks.
@@ -139,9 +140,9 @@ fn commands(tx: &Transaction) -> Vec<Command> {
         about_attempt(tx, number, &mut commands);
     }
     for number in 0..=tx.cases.len() {
-        commands.push(by_operator(Order::CloseCase(case_id(number))));
+        commands.push(by_operator(OperatorCommand::CloseCase(case_id(number))));
     }
-    commands.extend([Order::Check, Order::Cancel].map(by_operator));
+    commands.extend([OperatorCommand::Check, OperatorCommand::Cancel].map(by_operator));
     commands
 }
 
@@ -202,7 +203,7 @@ fn about_attempt(tx: &Transaction, number: usize, commands: &mut Vec<Command>) {
         provider_id: Some(IDS[number % IDS.len()].to_owned()),
     }));
     commands.extend(verdicts.into_iter().map(|verdict| {
-        by_operator(Order::Resolve(Resolution {
+        by_operator(OperatorCommand::Resolve(Resolution {
             attempt: Some(attempt),
             verdict,
         }))
@@ -244,7 +245,7 @@ fn outcomes(number: usize) -> Vec<Outcome> {
     outcomes
 }
 
-fn by_operator(order: Order) -> Command {
+fn by_operator(order: OperatorCommand) -> Command {
     Command::ByOperator(Box::new(ByOperator {
         operator: Operator {
             name: String::new(),

@@ -12,9 +12,9 @@ use crate::codes::{REASONS, SUBMISSIONS, TRUTHS, reason_code, submission_code, t
 use crate::world::{Side, World};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Case, Charge, Closed, Decision,
-    Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails, PayoutDetails,
-    State, Transaction,
+    AfterCallOff, Attempt, AttemptState, CancelRequest, CancelledBy, Case, Charge, Closed,
+    Decision, Decline, DeclineReason, Details, Failure, Operator, PayerAction, PaymentDetails,
+    PayoutDetails, State, Transaction,
 };
 
 /// Writes the key of `world` into `key`.
@@ -549,8 +549,8 @@ pub fn decoded_action(code: u8) -> Option<PayerAction> {
     }
 }
 
-const fn call_off_code(call_off: CallOff) -> u8 {
-    let CallOff {
+const fn call_off_code(call_off: CancelRequest) -> u8 {
+    let CancelRequest {
         by,
         asked_at: _,
         then,
@@ -564,9 +564,9 @@ const fn call_off_code(call_off: CallOff) -> u8 {
 
 const CHOOSES_AGAIN: u8 = 8;
 
-fn decoded_call_off(code: u8) -> Option<CallOff> {
+fn decoded_call_off(code: u8) -> Option<CancelRequest> {
     let by = decoded_by(code % CHOOSES_AGAIN)?;
-    Some(CallOff {
+    Some(CancelRequest {
         by,
         asked_at: earlier(),
         then: match code < CHOOSES_AGAIN {

@@ -2,7 +2,7 @@
 //! compile until it has a name here, and an entry in the list of rules.
 
 use switchyard_core::transaction::{
-    CaseReason, Command, Event, Order, Outcome, PayerAction, Refusal, State, Verdict,
+    CaseReason, Command, Event, OperatorCommand, Outcome, PayerAction, Refusal, State, Verdict,
 };
 
 pub const fn command(command: &Command) -> &'static str {
@@ -34,16 +34,16 @@ pub const fn command(command: &Command) -> &'static str {
     }
 }
 
-const fn order_name(order: &Order) -> &'static str {
+const fn order_name(order: &OperatorCommand) -> &'static str {
     match order {
-        Order::Check => "order check",
-        Order::Resolve(resolution) => match resolution.verdict {
+        OperatorCommand::Check => "order check",
+        OperatorCommand::Resolve(resolution) => match resolution.verdict {
             Verdict::Succeeded { .. } => "order resolve_succeeded",
             Verdict::Failed { .. } => "order resolve_failed",
             Verdict::NeverSent => "order resolve_never_sent",
         },
-        Order::CloseCase(_) => "order close_case",
-        Order::Cancel => "order cancel",
+        OperatorCommand::CloseCase(_) => "order close_case",
+        OperatorCommand::Cancel => "order cancel",
     }
 }
 

@@ -166,7 +166,7 @@ fn success_is_paid(before: &World, scope: &Scope, step: Step, taken: &Taken) -> 
     let by_news = after.sides.iter().any(enough);
     let is_ordered = matches!(
         step,
-        Step::Order(Ordered::Succeeded | Ordered::SucceededFor(_))
+        Step::OperatorCommand(Ordered::Succeeded | Ordered::SucceededFor(_))
     );
     let paid_in_full = scope.lie.sum().amount().minor() >= Sum::Asked.amount().minor()
         && scope.lie.sum() != Sum::Foreign;
@@ -186,7 +186,7 @@ fn failed_is_over(before: &World, scope: &Scope, step: Step, after: &World) -> b
     if !matches!(after.tx.state, State::Failed(_) | State::Cancelled) {
         return true;
     }
-    let ends = !is_final(&before.tx.state) && !matches!(step, Step::Order(_));
+    let ends = !is_final(&before.tx.state) && !matches!(step, Step::OperatorCommand(_));
     let mut cases = after.tx.cases.iter();
     let has_case = match ends {
         true => has_open_case(after),
@@ -305,7 +305,7 @@ fn announces(before: &Transaction, taken: &Taken) -> bool {
         Action::Submit { .. }
         | Action::Query { .. }
         | Action::SubmitCode { .. }
-        | Action::CallOff { .. }
+        | Action::CancelRequest { .. }
         | Action::Mail(_) => None,
     });
     let mut names = names;

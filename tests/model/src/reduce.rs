@@ -16,7 +16,7 @@
 use crate::base::{candidate, connection_code, earlier, just_now, soon};
 use crate::world::{Lie, Scope, Side, Submission, Truth, World};
 use switchyard_core::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CaseReason, Decision, Details,
+    AfterCallOff, Attempt, AttemptState, CancelRequest, CaseReason, Decision, Details,
 };
 
 /// Replaces what can never matter again in `world`.
@@ -108,7 +108,7 @@ fn settle(world: &mut World, number: usize) {
     let reference = tx.attempts[number].reference;
     tx.cases.retain(|case| case.reference != reference);
     let attempt = &mut tx.attempts[number];
-    let gave_up = |asked: CallOff| asked.then == AfterCallOff::ChooseAgain;
+    let gave_up = |asked: CancelRequest| asked.then == AfterCallOff::ChooseAgain;
     let is_used = attempt.state == AttemptState::Declined
         && attempt.refused_field().is_none()
         && !attempt.call_off.is_some_and(gave_up);

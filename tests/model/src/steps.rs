@@ -91,7 +91,7 @@ pub enum Step {
     GiveUp,
     Verify,
     Process,
-    Order(Ordered),
+    OperatorCommand(Ordered),
     /// The time to pay has run out.
     Expire,
     /// A payout has waited for half an hour.
@@ -134,7 +134,7 @@ impl Step {
             | Self::GiveUp
             | Self::Verify
             | Self::Process
-            | Self::Order(_)
+            | Self::OperatorCommand(_)
             | Self::Die
             | Self::Withhold(..) => false,
         }
@@ -162,31 +162,31 @@ fn people(world: &World, scope: &Scope, steps: &mut Vec<Step>) {
     if !scope.operator {
         return;
     }
-    steps.extend([Ordered::Check, Ordered::Cancel].map(Step::Order));
+    steps.extend([Ordered::Check, Ordered::Cancel].map(Step::OperatorCommand));
     if let Some(side) = world.sides.last() {
         let truth = side.truth;
         let on_hold = tx.state == State::OnHold;
         if truth.holds_money() || on_hold {
-            steps.push(Step::Order(Ordered::Succeeded));
+            steps.push(Step::OperatorCommand(Ordered::Succeeded));
         }
         if on_hold {
             let named = (0..).zip(&world.sides).map(|(number, _)| number);
-            steps.extend(named.map(|number| Step::Order(Ordered::SucceededFor(number))));
+            steps.extend(named.map(|number| Step::OperatorCommand(Ordered::SucceededFor(number))));
         }
         let number = world.sides.len() - 1;
         let errs =
             scope.lie == Lie::MistakenPerson && world.may_lie(number) && world.may_move(number);
         let gives_back = truth.holds_money() && scope.lie.sum() != Sum::Asked;
         if !world.may_move(number) || gives_back || on_hold || errs {
-            steps.push(Step::Order(Ordered::Failed));
+            steps.push(Step::OperatorCommand(Ordered::Failed));
         }
         if matches!(truth, Truth::NothingSent | Truth::Lost) || errs {
-            steps.push(Step::Order(Ordered::NeverSent));
+            steps.push(Step::OperatorCommand(Ordered::NeverSent));
         }
     }
     for (number, case) in (0..).zip(&tx.cases) {
         if case.closed.is_none() {
-            steps.push(Step::Order(Ordered::CloseCase(number)));
+            steps.push(Step::OperatorCommand(Ordered::CloseCase(number)));
         }
     }
 }

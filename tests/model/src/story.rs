@@ -9,7 +9,7 @@ use crate::names;
 use crate::reduce::reduce;
 use crate::steps::{Names, Ordered, Said, Shown, Standing, Step, Turn, What};
 use crate::world::{Scope, World};
-use switchyard_core::transaction::{Captured, Command, Kind, Order, Outcome, Verdict};
+use switchyard_core::transaction::{Captured, Command, Kind, OperatorCommand, Outcome, Verdict};
 
 /// Tells `history`. The code uses the fixtures of `engine/core/src/transaction/tests`.
 pub fn tell(scope: &Scope, history: &[Step]) -> String {
@@ -73,7 +73,7 @@ fn sentence(step: Step) -> String {
         Step::GiveUp => "The payer gives the attempt up to pay another way.".to_owned(),
         Step::Verify => "The merchant verifies the transaction.".to_owned(),
         Step::Process => "The merchant marks the payment as processed.".to_owned(),
-        Step::Order(ordered) => format!("The operator orders: {}.", order_words(ordered)),
+        Step::OperatorCommand(ordered) => format!("The operator orders: {}.", order_words(ordered)),
         Step::Expire => "The time to pay runs out.".to_owned(),
         Step::WaitLong => "Half an hour passes.".to_owned(),
         Step::Age(at) => format!("Attempt {} has had no final answer for three days.", at + 1),
@@ -236,15 +236,15 @@ fn code(command: &Command) -> String {
     }
 }
 
-fn order_code(order: &Order) -> String {
+fn order_code(order: &OperatorCommand) -> String {
     match order {
-        Order::Check => "by_operator(Order::Check)".to_owned(),
-        Order::Cancel => "by_operator(Order::Cancel)".to_owned(),
-        Order::CloseCase(case) => format!(
-            "by_operator(Order::CloseCase(world.tx.cases[{}].id))",
+        OperatorCommand::Check => "by_operator(OperatorCommand::Check)".to_owned(),
+        OperatorCommand::Cancel => "by_operator(OperatorCommand::Cancel)".to_owned(),
+        OperatorCommand::CloseCase(case) => format!(
+            "by_operator(OperatorCommand::CloseCase(world.tx.cases[{}].id))",
             case.ulid().random()
         ),
-        Order::Resolve(resolution) => match &resolution.verdict {
+        OperatorCommand::Resolve(resolution) => match &resolution.verdict {
             Verdict::Succeeded {
                 amount,
                 provider_id,

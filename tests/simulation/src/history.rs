@@ -12,7 +12,7 @@ use switchyard_engine::engine::Engine;
 use switchyard_engine::mail;
 use switchyard_engine::testing::START;
 use switchyard_engine::webhook::DeliveryStatus;
-use switchyard_gateway_host::{Overview, exchanges};
+use switchyard_gateway_host::{Overview, provider_calls};
 use switchyard_records::ListQuery;
 use switchyard_store::Disk;
 use switchyard_store::{Direction, Table};
@@ -253,7 +253,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
         let timeline = engine.timeline(tx.id).await.unwrap_or_default();
         let mut attempts = Vec::new();
         for attempt in &tx.attempts {
-            let rows = exchanges(engine.store(), tx.id, attempt.id).await;
+            let rows = provider_calls(engine.store(), tx.id, attempt.id).await;
             let rows = rows.unwrap_or_default();
             attempts.push(StoredAttempt {
                 reference: attempt.reference.to_string(),

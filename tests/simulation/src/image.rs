@@ -14,9 +14,9 @@ use switchyard_engine::access::{
     Access, AppChange, AppSettings, DevelopmentKeys, Environment, MasterKey, NewConnection,
     NewWebhook, Options, RetryProfile, Vault, WebhookOptions,
 };
-use switchyard_engine::exchange::{Exchange, ExchangeError, FeedSettings};
+use switchyard_engine::exchange_rates::{ExchangeError, ExchangeRates, FeedSettings};
 use switchyard_engine::testing::START;
-use switchyard_gateway_host::{By, GatewaySettings, Gateways, StaticGateways};
+use switchyard_gateway_host::{ChangeAuthor, GatewaySettings, Gateways, StaticGateways};
 use switchyard_store::Store;
 use switchyard_store::{Disk, DiskModel, FlushEnd, Tables};
 use switchyard_system::clock::Clock;
@@ -109,10 +109,10 @@ pub fn hash(name: &str, version: usize) -> String {
 }
 
 /// Sets the rate from USD to XOF.
-pub async fn set_rate(exchange: &Exchange, rate: &str) -> Result<(), ExchangeError> {
+pub async fn set_rate(exchange_rates: &ExchangeRates, rate: &str) -> Result<(), ExchangeError> {
     let currency = |code| Currency::from_code(code).expect("it is in the table");
     let rate = Rate::parse(rate).expect("it is a rate");
-    let set = exchange.set(currency("USD"), currency("XOF"), rate, None);
+    let set = exchange_rates.set(currency("USD"), currency("XOF"), rate, None);
     set.await.map(drop)
 }
 
@@ -195,14 +195,14 @@ async fn take_on_gateways(store: &Store, clock: &Clock, ids: &Ids) {
         .await
         .expect("an empty disk has nothing unreadable");
     for name in NAMES {
-        let (first, by) = (hash(name, 1), By::new("ada"));
+        let (first, by) = (hash(name, 1), ChangeAuthor::new("ada"));
         let added = gateways.install_shelved(name, &first, &by).await;
         added.expect("it lies on the shelf");
     }
     let feed = FeedSettings::default();
-    let exchange = Exchange::load(store.clone(), clock.clone(), feed, false).await;
-    let exchange = exchange.expect("an empty disk has nothing unreadable");
-    set_rate(&exchange, FIRST_RATE)
+    let exchange_rates = ExchangeRates::load(store.clone(), clock.clone(), feed, false).await;
+    let exchange_rates = exchange_rates.expect("an empty disk has nothing unreadable");
+    set_rate(&exchange_rates, FIRST_RATE)
         .await
         .expect("an empty disk takes everything");
 }

@@ -14,7 +14,7 @@ use switchyard_engine::callback::CallbackRequest;
 use switchyard_engine::engine::{
     Choice, Dependencies, Engine, EngineError, EngineSettings, NewPayment, NewPayout,
 };
-use switchyard_engine::exchange::{Exchange, FeedSettings};
+use switchyard_engine::exchange_rates::{ExchangeRates, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
 use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
 use switchyard_engine::quota::LimitSettings;
@@ -116,8 +116,9 @@ impl Life<'_> {
             image::options(),
         );
         let access = access.await.expect("what is on the disk can be read");
-        let exchange = Exchange::load(store.clone(), clock.clone(), FeedSettings::default(), false);
-        let exchange = exchange.await.expect("what is on the disk can be read");
+        let exchange_rates =
+            ExchangeRates::load(store.clone(), clock.clone(), FeedSettings::default(), false);
+        let exchange_rates = exchange_rates.await.expect("what is on the disk can be read");
         let hold = Hold::open(store.clone(), clock.clone(), Reasons::default());
         let hold = hold.await.expect("what is on the disk can be read");
         let gateways = image::shelved(&clock, &ids);
@@ -133,7 +134,7 @@ impl Life<'_> {
             store,
             access,
             gateways,
-            exchange,
+            exchange_rates,
             directory: directory(),
             clock: clock.clone(),
             ids,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use switchyard_core::transaction::{Operator, Resolution, Verdict};
 use switchyard_engine::access::WebhookChange;
 use switchyard_engine::testing::{START, amount};
-use switchyard_gateway_host::{By, LifeError, State};
+use switchyard_gateway_host::{ChangeAuthor, LifeError, State};
 
 use crate::faults::{Fault, is_planted};
 use crate::gateway::number;
@@ -26,7 +26,11 @@ impl Hands {
             world.later(patience, Happening::Deed(Deed::Operate { turn }));
             intent
         };
-        let (name, gateways, by) = (intent.gateway, self.engine.gateways(), By::new("ada"));
+        let (name, gateways, by) = (
+            intent.gateway,
+            self.engine.gateways(),
+            ChangeAuthor::new("ada"),
+        );
         let done = match intent.change {
             Change::Upgrade(version) => {
                 if is_planted(Fault::GapAtSwap) {
@@ -64,7 +68,7 @@ impl Hands {
     }
 
     /// Drains a gateway for ten seconds.
-    async fn leave_gap(&self, gateway: &str, by: &By<'_>) {
+    async fn leave_gap(&self, gateway: &str, by: &ChangeAuthor<'_>) {
         let drained = self.engine.gateways().drain(gateway, by).await;
         tokio::time::sleep(Duration::from_secs(10)).await;
         let restored = self.engine.gateways().restore(gateway, None, by).await;
@@ -78,7 +82,7 @@ impl Hands {
     pub(crate) async fn restore(&self, gateway: &str) {
         let overview = self.engine.gateways().overview(gateway).await;
         if overview.is_ok_and(|overview| overview.state == State::Quarantined) {
-            let by = By::new("ada");
+            let by = ChangeAuthor::new("ada");
             let restored = self.engine.gateways().restore(gateway, None, &by).await;
             let mut world = self.world.lock();
             let restored = current(restored);
@@ -88,7 +92,7 @@ impl Hands {
 
     pub(crate) async fn set_rate(&self, cents: u64) {
         let rate = format!("{}.{:02}", cents / 100, cents % 100);
-        let set = image::set_rate(self.engine.exchange(), &rate).await;
+        let set = image::set_rate(self.engine.exchange_rates(), &rate).await;
         let mut world = self.world.lock();
         world.note(format_args!("a dollar costs {rate} francs: {set:?}"));
     }

@@ -19,7 +19,7 @@ use switchyard_engine::testing::{Bench, Wanted};
 use switchyard_engine::webhook::WebhookSettings;
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::NewCustomer;
-use switchyard_store::{CrashingKv, Death};
+use switchyard_store::{CrashPoint, CrashingKv};
 use switchyard_system::ids::Ids;
 use tower::ServiceExt as _;
 
@@ -44,7 +44,7 @@ impl<'o> Life<'o> {
     pub(super) async fn begin(outside: &'o Outside, point: Point) -> anyhow::Result<Option<Self>> {
         let death = match point {
             Point::Flush(death) => death,
-            Point::Nowhere | Point::Arrival(_) => Death::Never,
+            Point::Nowhere | Point::Arrival(_) => CrashPoint::Never,
         };
         let process = CrashingKv::new(&outside.disk, death);
         if let Point::Arrival(arrival) = point {

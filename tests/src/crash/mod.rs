@@ -28,7 +28,7 @@ mod outside;
 use std::time::Duration;
 
 use anyhow::Context;
-use switchyard_store::Death;
+use switchyard_store::CrashPoint;
 
 pub use self::end::End;
 pub use self::life::Life;
@@ -38,7 +38,7 @@ use self::outside::{Arrival, Outside};
 #[derive(Clone, Copy, Debug)]
 enum Point {
     Nowhere,
-    Flush(Death),
+    Flush(CrashPoint),
     Arrival(Arrival),
 }
 
@@ -67,7 +67,7 @@ pub async fn every_step(
     let mut tried = Tried::default();
     for flush in 1.. {
         let mut died = false;
-        for death in [Death::Before(flush), Death::After(flush)] {
+        for death in [CrashPoint::Before(flush), CrashPoint::After(flush)] {
             died |= run(Point::Flush(death), Some(&unharmed)).await?.1;
         }
         if !died {

@@ -12,14 +12,14 @@ use switchyard_core::ids::TransactionId;
 use switchyard_core::limits::CALLBACK_TRIES;
 use switchyard_core::transaction::Status;
 use switchyard_engine::callback::{Callback, CallbackState};
-use switchyard_gateway_host::By;
+use switchyard_gateway_host::ChangeAuthor;
 use switchyard_tests::{eventually, misbehaving_gateway};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::bench::{Bench, KEY, SOON};
 
-const ADA: By<'_> = By::new("ada");
+const ADA: ChangeAuthor<'_> = ChangeAuthor::new("ada");
 
 /// A provider that the gateway has to query about a callback, and that fails until the provider
 /// recovers.

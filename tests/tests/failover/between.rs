@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use switchyard_core::transaction::{AttemptState, State, Status, Transaction};
-use switchyard_gateway_host::{By, Gateways};
+use switchyard_gateway_host::{ChangeAuthor, Gateways};
 use switchyard_tests::at_provider::SOON;
 use switchyard_tests::{eventually, programmable_gateway};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::road::Road;
 
-const ADA: By<'_> = By::new("ada");
+const ADA: ChangeAuthor<'_> = ChangeAuthor::new("ada");
 const GATEWAY: &str = "programmable";
 
 fn runtime() -> Runtime {

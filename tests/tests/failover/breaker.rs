@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use switchyard_core::routing::Heard;
+use switchyard_core::routing::RecentResults;
 use switchyard_core::transaction::Status;
 
 use crate::road::{Road, choice};
 
 impl Road {
-    pub fn heard(&self, slot: usize) -> Heard {
+    pub fn recent(&self, slot: usize) -> RecentResults {
         let mut health = self.bench.engine.health().into_iter();
         let found = health.find(|(key, _)| key.connection == self.connections[slot]);
-        found.map_or_else(Heard::default, |(_, heard)| heard)
+        found.map_or_else(RecentResults::default, |(_, recent)| recent)
     }
 }
 
@@ -19,7 +19,7 @@ impl Road {
 async fn only_a_payment_that_begins_counts_for_a_breakers_probes() {
     let road = Road::new(2).await;
     let mut paid = road.pay("sick ok").await;
-    while !road.heard(0).numbers.open {
+    while !road.recent(0).numbers.open {
         paid = road.pay("sick ok").await;
     }
     // The payer's browser goes back and confirms again, again and again.
@@ -49,7 +49,7 @@ async fn a_breaker_opens_within_30_s_probes_with_a_twentieth_and_closes_within_6
     let (mut while_open, mut probes) = (0_u32, 0_u32);
     // In steps of 50 ms: a minute of sickness, a minute of health.
     for step in 0..2_400_u32 {
-        let (is_sick, was_open) = (step < 1_200 && step % 2 == 0, road.heard(0).numbers.open);
+        let (is_sick, was_open) = (step < 1_200 && step % 2 == 0, road.recent(0).numbers.open);
         let words = if is_sick { "sick ok" } else { "ok ok" };
         let tx = road.pay(words).await;
         let tx = match tx.state.is_final() {
@@ -74,13 +74,13 @@ async fn a_breaker_opens_within_30_s_probes_with_a_twentieth_and_closes_within_6
             probes += u32::from(is_probe);
         }
         road.bench.clock.advance(Duration::from_millis(50));
-        match (road.heard(0).numbers.open, opened, closed) {
+        match (road.recent(0).numbers.open, opened, closed) {
             (true, None, _) => opened = Some(step),
             (false, Some(_), None) => closed = Some(step),
             (true, Some(_), Some(at)) => panic!("closed at step {at} and open again at {step}"),
             _ => {}
         }
-        let other = road.heard(1).numbers;
+        let other = road.recent(1).numbers;
         assert!(
             !other.open && other.faults == 0,
             "the other is unaffected: {other:?}"

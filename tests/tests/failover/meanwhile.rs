@@ -4,12 +4,12 @@
 use serde_json::json;
 use switchyard_core::transaction::{AttemptState, Status, Transaction};
 use switchyard_engine::access::{AppChange, ConnectionChange};
-use switchyard_gateway_host::By;
+use switchyard_gateway_host::ChangeAuthor;
 use switchyard_tests::programmable_gateway;
 
 use crate::road::Road;
 
-const ADA: By<'_> = By::new("ada");
+const ADA: ChangeAuthor<'_> = ChangeAuthor::new("ada");
 const GATEWAY: &str = "programmable";
 
 /// Skipped connections on the timeline, each with the reason.

@@ -28,7 +28,7 @@ async fn the_connection_that_lately_succeeded_more_often_is_first_until_that_is_
         let why = &first.decision.considered[0].why;
         assert!(why.contains("too few for a rate"), "{why}");
         eventually("both ends", SOON, async || {
-            let both = [0, 1].map(|slot| road.heard(slot).numbers.ended);
+            let both = [0, 1].map(|slot| road.recent(slot).numbers.ended);
             Ok((both == [ended; 2]).then_some(()))
         })
         .await?;
@@ -41,7 +41,7 @@ async fn the_connection_that_lately_succeeded_more_often_is_first_until_that_is_
     assert_eq!(why(1), "0 of 20 attempts succeeded lately");
 
     eventually("its end", SOON, async || {
-        let ended = road.heard(1).numbers.ended;
+        let ended = road.recent(1).numbers.ended;
         Ok((ended > ENOUGH).then_some(()))
     })
     .await?;

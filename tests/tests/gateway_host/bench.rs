@@ -9,8 +9,8 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AttemptId, PaymentId, TransactionId};
 use switchyard_core::time::Timestamp;
 use switchyard_gateway_host::{
-    Call, CallEnd, Exchange, GatewaySettings, Gateways, Journal, Operation, Recovered, Version,
-    exchanges, recover,
+    Call, CallEnd, GatewaySettings, Gateways, Journal, Operation, ProviderCall, Recovered, Version,
+    provider_calls, recover,
 };
 use switchyard_store::Store;
 use switchyard_system::clock::Clock;
@@ -117,8 +117,8 @@ impl Bench {
             .unwrap()
     }
 
-    pub async fn exchanges(&self, of: Try) -> Vec<Exchange> {
-        exchanges(&self.store, of.transaction, of.attempt)
+    pub async fn provider_calls(&self, of: Try) -> Vec<ProviderCall> {
+        provider_calls(&self.store, of.transaction, of.attempt)
             .await
             .unwrap()
     }

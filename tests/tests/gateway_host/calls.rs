@@ -7,7 +7,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{Captured, DeclineReason, Outcome};
 use switchyard_gateway_host::{
-    ConfigCheck, Direction, Exchange, Operation, Recovered, Stage, Version, exchanges,
+    ConfigCheck, Direction, Operation, ProviderCall, Recovered, Stage, Version, provider_calls,
     recovered_state,
 };
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
@@ -175,7 +175,7 @@ async fn a_provider_that_cannot_be_reached_got_nothing() {
     let of = bench.attempt();
     let end = bench.collect(&gateway, of, &nobody().await, "write").await;
     assert_eq!(word(&end.outcome), "not sent", "{:?}", end.outcome);
-    let rows = bench.exchanges(of).await;
+    let rows = bench.provider_calls(of).await;
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].stage, rows[0].mutates), (Stage::NotSent, true));
     assert_eq!(bench.recovered(of).await, Recovered::NothingSent);
@@ -232,7 +232,7 @@ async fn a_write_is_journaled_before_it_leaves_and_again_when_it_is_answered() {
     assert_eq!(end.state, json!({ "began": REFERENCE }));
     assert_eq!(bench.store.stats().commits, 2);
 
-    let rows = bench.exchanges(of).await;
+    let rows = bench.provider_calls(of).await;
     assert_eq!(rows.len(), 1);
     let row = &rows[0];
     assert_eq!(
@@ -272,7 +272,7 @@ async fn a_write_is_journaled_before_it_leaves_and_again_when_it_is_answered() {
         .collect(&gateway, of, &provider.in_mood("sick"), "write")
         .await;
     let statuses: Vec<_> = bench
-        .exchanges(of)
+        .provider_calls(of)
         .await
         .iter()
         .map(|row| row.status)
@@ -299,7 +299,7 @@ async fn a_crash_between_the_write_and_its_answer_is_recovered_as_maybe_sent() {
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
     assert_eq!(bench.recovered(of).await, Recovered::MaybeSent);
-    let rows = bench.exchanges(of).await;
+    let rows = bench.provider_calls(of).await;
     assert_eq!((rows[0].stage, rows[0].status), (Stage::MaybeSent, None));
     assert_eq!(
         bench.recovered(bench.attempt()).await,
@@ -333,7 +333,7 @@ async fn what_only_reads_is_journaled_in_one_commit_at_the_end() {
         )
         .await;
     assert_eq!(bench.store.stats().commits, 1);
-    let rows = bench.exchanges(of).await;
+    let rows = bench.provider_calls(of).await;
     assert_eq!((rows[0].mutates, rows[0].status), (false, Some(307)));
     assert_eq!(
         provider.count(),
@@ -568,8 +568,8 @@ async fn a_request_of_any_verb_is_in_the_journal_when_it_arrives() {
         let router = axum::Router::new().fallback(move || {
             let (store, tell) = (store.clone(), tell.clone());
             async move {
-                let rows = exchanges(&store, of.transaction, of.attempt).await;
-                let maybe = |row: &Exchange| row.stage == Stage::MaybeSent;
+                let rows = provider_calls(&store, of.transaction, of.attempt).await;
+                let maybe = |row: &ProviderCall| row.stage == Stage::MaybeSent;
                 let _ = tell.send(rows.is_ok_and(|rows| rows.iter().any(maybe)));
                 axum::http::StatusCode::SERVICE_UNAVAILABLE
             }

@@ -10,8 +10,8 @@ use switchyard_core::transaction::{AttemptState, Kind, Outcome};
 use switchyard_engine::access::{DevelopmentKeys, NewConnection};
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::testing::{Bench as Started, START, Wanted};
-use switchyard_gateway_host::{By, Call, Operation, State, Version};
-use switchyard_store::{Batch, CrashingKv, Death, Direction, MemoryDisk, Store, Table};
+use switchyard_gateway_host::{Call, ChangeAuthor, Operation, State, Version};
+use switchyard_store::{Batch, CrashPoint, CrashingKv, Direction, MemoryDisk, Store, Table};
 use switchyard_system::clock::Clock;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
@@ -49,7 +49,7 @@ async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command(
             "{kept:?}"
         );
         assert_eq!(kept.by, "engine");
-        let me = By::new("ada");
+        let me = ChangeAuthor::new("ada");
         bench
             .gateways
             .restore("misbehaving", None, &me)
@@ -113,7 +113,7 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
     assert_eq!((kept.status(), kept.attempts.len()), (paid.status(), 0));
     bench.clock.advance(Duration::from_secs(24 * 60 * 60));
     assert!(!can_serve(), "time alone does not bring it back");
-    let me = By::new("ada");
+    let me = ChangeAuthor::new("ada");
     let restored = bench.gateways.restore("misbehaving", None, &me).await;
     assert_eq!(restored.unwrap().state, State::Serving);
     assert!(can_serve());
@@ -203,7 +203,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
     let (bench, provider) = (Bench::new(), Provider::start().await);
     misbehaving(&bench).await;
     let disk = MemoryDisk::default();
-    let process = CrashingKv::new(&disk, Death::Never);
+    let process = CrashingKv::new(&disk, CrashPoint::Never);
     let first = begun(&bench, &process.store(), None, START).await;
     let connection = NewConnection {
         app: first.caller().app.id,
@@ -230,7 +230,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
     .unwrap();
     // While the call is away.
     process.kill();
-    let store = CrashingKv::new(&disk, Death::Never).store();
+    let store = CrashingKv::new(&disk, CrashPoint::Never).store();
     let put = async |row: &[u8]| {
         let mut batch = Batch::new();
         batch.put(Table::Journal, &key, row);
@@ -308,7 +308,7 @@ async fn a_code_that_the_payer_typed_is_masked_in_the_journal() {
     input["input"] = json!({ "code": code });
     let call = bench.call(&gateway, of, Operation::Collect, config, input);
     bench.gateways.call(call).await;
-    let rows = bench.exchanges(of).await;
+    let rows = bench.provider_calls(of).await;
     let sent = rows[0].request_body.as_deref().unwrap();
     assert!(sent.contains("***-") && !sent.contains(code), "{sent}");
 }

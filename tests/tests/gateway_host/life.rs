@@ -10,7 +10,7 @@ use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::testing::Wanted;
 use switchyard_gateway_host::{
-    By, Consent, FileStatus, Gateways, LifeError, Operation, State, Version, What,
+    ChangeAuthor, ChangeKind, Consent, FileStatus, Gateways, LifeError, Operation, State, Version,
 };
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
 
@@ -18,9 +18,9 @@ use crate::bench::{Bench, KEY, collection};
 use crate::engine::{choice, payment};
 use crate::loading::craft;
 
-const ADA: By<'_> = By::new("ada");
+const ADA: ChangeAuthor<'_> = ChangeAuthor::new("ada");
 /// A second operator, with a token of another origin.
-const BEA: By<'_> = By {
+const BEA: ChangeAuthor<'_> = ChangeAuthor {
     who: "bea",
     why: None,
     origin: Some("bea"),
@@ -91,7 +91,14 @@ async fn a_restart_comes_back_with_the_version_that_was_current_and_needs_no_fil
         .iter()
         .map(|change| change.what)
         .collect();
-    assert_eq!(told, [What::Added, What::Upgraded, What::RolledBack]);
+    assert_eq!(
+        told,
+        [
+            ChangeKind::Added,
+            ChangeKind::Upgraded,
+            ChangeKind::RolledBack
+        ]
+    );
     assert_eq!(seen.record.changes[2].by, "ada");
 
     again.remove("crafted", &ADA).await.unwrap();
@@ -278,7 +285,7 @@ async fn a_quarantine_outlives_the_process_and_a_copy_that_cannot_be_loaded_is_o
     kept(&bench).await;
     let path = file(&bench, "1.0.0");
     let version = bench.gateways.add(&path).await.unwrap();
-    let why = By {
+    let why = ChangeAuthor {
         why: Some("the provider asked for it"),
         ..ADA
     };

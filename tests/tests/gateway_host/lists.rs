@@ -11,7 +11,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::limits::{GATEWAY_TEXT_BYTES, LIST_PAGES, LIST_TRANSACTIONS};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Kind;
-use switchyard_gateway_host::{By, ListedState, Listing, ListingCall};
+use switchyard_gateway_host::{ChangeAuthor, ListedState, Listing, ListingCall};
 use switchyard_tests::misbehaving_gateway;
 
 use crate::bench::{Bench, KEY, REFERENCE};
@@ -213,7 +213,7 @@ async fn a_gateway_in_quarantine_lists_nothing() {
     let bench = Bench::new();
     let gateway = bench.gateways.add(&misbehaving_gateway()).await.unwrap();
     let (url, asked) = provider(|_| Ok(json!({ "transactions": [] }))).await;
-    let by = By::new("ada");
+    let by = ChangeAuthor::new("ada");
     let quarantined = bench.gateways.quarantine("misbehaving", None, &by).await;
     quarantined.unwrap();
     let call = ListingCall {

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use switchyard::operations::{Draining, Operations, Surroundings};
 use switchyard_core::environment::Environment;
 use switchyard_engine::access::NewConnection;
-use switchyard_gateway_host::By;
+use switchyard_gateway_host::ChangeAuthor;
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::programmable_gateway;
 use switchyard_tests::provider::NOWHERE;
 use tower::ServiceExt as _;
 
-const ADA: By<'_> = By::new("ada");
+const ADA: ChangeAuthor<'_> = ChangeAuthor::new("ada");
 const GATEWAY: &str = "programmable";
 
 /// Status of `/readyz`, and its line about the gateways.

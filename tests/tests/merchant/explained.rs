@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchyard_gateway_host::By;
+use switchyard_gateway_host::ChangeAuthor;
 use switchyard_tests::PAYS;
 use switchyard_tests::merchant::{Merchant, Reply, payment, payout};
 
@@ -41,8 +41,12 @@ async fn what_a_drain_or_a_quarantine_holds_back_is_told_to_come_back() -> anyho
         let merchant = Merchant::open().await?;
         let gateways = merchant.bench.engine.gateways();
         match is_drain {
-            true => gateways.drain(DEMO, &By::new("a test")).await?,
-            false => gateways.quarantine(DEMO, None, &By::new("a test")).await?,
+            true => gateways.drain(DEMO, &ChangeAuthor::new("a test")).await?,
+            false => {
+                gateways
+                    .quarantine(DEMO, None, &ChangeAuthor::new("a test"))
+                    .await?
+            }
         };
         let mut there = payment();
         there["restrict_country_code"] = json!("US");

@@ -8,15 +8,15 @@ use axum::response::Response;
 use switchyard_core::directory::country;
 use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{
-    Attempt, CaseReason, DeclineReason, PayerAction, State, Transaction, Translated,
+    Attempt, CaseReason, DeclineReason, LocalizedText, PayerAction, State, Transaction,
 };
 
 use super::samples;
-use crate::checkout::answers::Answers;
+use crate::checkout::answers::FormState;
 use crate::checkout::error_page::{self, ErrorPage};
+use crate::checkout::form_fields::{Values, check, needs};
 use crate::checkout::language::Language;
 use crate::checkout::menu::{Asked, Menu};
-use crate::checkout::needs::{Values, check, needs};
 use crate::checkout::page_context::PageContext;
 use crate::checkout::request::Selection;
 use crate::checkout::{again, cancel, choose, confirm, details, receipt, result, wait};
@@ -281,7 +281,7 @@ fn errors(failed: &PageContext, open: &PageContext) -> Vec<(String, Response)> {
     pages
 }
 
-fn chosen(context: &PageContext, is_test: bool, number: &str) -> (Selection, Answers) {
+fn chosen(context: &PageContext, is_test: bool, number: &str) -> (Selection, FormState) {
     let mut way = samples::way("mtn_bj", is_test);
     if !is_test {
         let asked = |name: &str, required| Asked {
@@ -294,7 +294,7 @@ fn chosen(context: &PageContext, is_test: bool, number: &str) -> (Selection, Ans
         };
         way.asks = vec![asked("city", true), asked("address", false)];
     }
-    let answers = Answers {
+    let answers = FormState {
         payment: context.tx.id,
         method: "mtn_bj".to_owned(),
         country: "BJ".to_owned(),
@@ -307,8 +307,8 @@ fn chosen(context: &PageContext, is_test: bool, number: &str) -> (Selection, Ans
     (Selection { way, country }, answers)
 }
 
-fn steps() -> Vec<Translated> {
-    let text = |lang: &str, text: &str| Translated {
+fn steps() -> Vec<LocalizedText> {
+    let text = |lang: &str, text: &str| LocalizedText {
         lang: lang.to_owned(),
         text: text.to_owned(),
     };

@@ -204,7 +204,7 @@ fn a_payment_for_which_money_came_is_not_cancelled_but_shown() {
         held.attempts[0].candidate.can_cancel = true;
         let held = samples::context(held, Language::English);
         let wait = format!("/checkout/{}/wait", held.tx.id);
-        let question = cancel::asked(&held);
+        let question = cancel::question(&held);
         assert!(!question.status().is_success(), "it cannot be cancelled");
         assert_eq!(location(question), wait);
         for refusal in [
@@ -386,8 +386,11 @@ async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
             let asked = page.find("Amount asked").expect("a row of what was asked");
             let amount = asked + page[asked..].find(&due).expect("the amount that was asked");
             let received = amount + page[amount..].find(&paid).expect("the amount paid");
-            assert!(page[received..].find("Exchange rate").is_none());
-            assert_eq!(page[asked..received].contains("Exchange rate"), has_rate);
+            assert!(page[received..].find("ExchangeRates rate").is_none());
+            assert_eq!(
+                page[asked..received].contains("ExchangeRates rate"),
+                has_rate
+            );
             assert!(page.contains(&format!("of {due}")), "{page}");
         }
     }

@@ -14,7 +14,7 @@ use switchyard_engine::testing::{Bench, Wanted, amount, customer};
 use switchyard_gateway_host::Gateways;
 use tower::ServiceExt;
 
-use crate::checkout::answers::Answers;
+use crate::checkout::answers::FormState;
 use crate::operations::Draining;
 use crate::state::{ApiState, HttpSettings};
 
@@ -411,7 +411,7 @@ async fn answers_from_before_the_last_attempt_open_no_form() {
     let id = house.payment().await;
     let access = house.bench.engine.access();
     let sealed = |attempts| {
-        let answers = Answers {
+        let answers = FormState {
             payment: id,
             method: "mtn_bj".to_owned(),
             country: "BJ".to_owned(),

@@ -10,9 +10,9 @@ use switchyard_core::ids::{
 use switchyard_core::money::{Amount, Correction, Currency, Rate};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
-    AfterCallOff, Attempt, AttemptState, CallOff, CancelledBy, Candidate, Case, CaseReason, Charge,
-    ClientContext, Conversion, Customer, Decision, Decline, DeclineReason, Details, Failure,
-    PayerAction, PaymentDetails, Price, State, Transaction,
+    AfterCallOff, Attempt, AttemptState, CancelRequest, CancelledBy, Candidate, Case, CaseReason,
+    Charge, ClientContext, Conversion, Customer, Decision, Decline, DeclineReason, Details,
+    Failure, PayerAction, PaymentDetails, Price, State, Transaction,
 };
 use switchyard_engine::access::{App, AppSettings};
 use switchyard_gateway_host::manifest::FieldOption;
@@ -242,7 +242,7 @@ pub fn waited(seconds: u64, change: impl FnOnce(&mut Attempt)) -> Transaction {
 pub fn given_up() -> Transaction {
     waited(150, |attempt| {
         attempt.candidate.can_cancel = true;
-        attempt.call_off = Some(CallOff {
+        attempt.call_off = Some(CancelRequest {
             by: CancelledBy::Customer,
             asked_at: NOW,
             then: AfterCallOff::ChooseAgain,
@@ -349,7 +349,7 @@ pub fn twice_tried(state: AttemptState, reason: CaseReason) -> Transaction {
 pub fn called_off(action: PayerAction, change: impl FnOnce(&mut Attempt)) -> Transaction {
     let mut tx = waiting(Some(action));
     let attempt = &mut tx.attempts[0];
-    attempt.call_off = Some(CallOff {
+    attempt.call_off = Some(CancelRequest {
         by: CancelledBy::Customer,
         asked_at: NOW,
         then: AfterCallOff::Cancel,

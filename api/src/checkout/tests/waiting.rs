@@ -6,9 +6,9 @@ use switchyard_core::transaction::PayerAction;
 
 use super::{gallery, samples};
 use crate::checkout::assets::SCRIPT;
+use crate::checkout::form_fields::{Values, needs};
 use crate::checkout::language::Language;
 use crate::checkout::menu::Menu;
-use crate::checkout::needs::{Values, needs};
 use crate::checkout::request::Selection;
 use crate::checkout::{cancel, choose, details, wait};
 
@@ -143,7 +143,7 @@ async fn an_attempt_whose_coins_were_seen_is_neither_cancelled_nor_given_up() {
         }
         assert_eq!(page.contains("Coins for this payment were seen"), is_seen);
         assert_eq!(page.contains("We have not seen the rest yet"), is_seen);
-        assert_eq!(cancel::asked(&context).status().as_u16(), cancel_status);
+        assert_eq!(cancel::question(&context).status().as_u16(), cancel_status);
     }
 }
 
@@ -173,7 +173,7 @@ async fn another_method_keeps_what_was_typed_and_what_was_selected() {
         ("city", "Lagos"),
         ("msisdn", "0197000000"),
     ];
-    let earlier = crate::checkout::answers::Answers {
+    let earlier = crate::checkout::answers::FormState {
         payment: context.tx.id,
         method: "mtn_bj".to_owned(),
         country: "BJ".to_owned(),

@@ -121,7 +121,7 @@ async fn after_a_conversion_every_page_names_what_was_paid_and_how_it_came_about
 async fn the_sandbox_says_so_and_names_its_numbers() {
     let html = page("details").await;
     assert!(html.contains("Sandbox") && html.contains("No money moves"));
-    for number in crate::checkout::needs::TEST_NUMBERS {
+    for number in crate::checkout::form_fields::TEST_NUMBERS {
         assert!(html.contains(number));
     }
     assert!(

@@ -505,7 +505,7 @@ impl From<&transaction::PayerAction> for PayerAction {
     }
 }
 
-fn translated(texts: Vec<transaction::Translated>) -> Vec<LocalizedText> {
+fn translated(texts: Vec<transaction::LocalizedText>) -> Vec<LocalizedText> {
     let texts = texts.into_iter().map(|text| LocalizedText {
         lang: text.lang,
         text: text.text,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchyard_gateway_host::{Operation, Source, What, manifest};
+use switchyard_gateway_host::{ChangeKind, Operation, Source, manifest};
 use utoipa::{IntoParams, ToSchema};
 
 use super::schemas;
@@ -145,7 +145,7 @@ pub struct GatewayChange {
     /// Name of the operator, or `engine`.
     pub by: String,
     #[schema(value_type = schemas::GatewayChangeKind)]
-    pub what: What,
+    pub what: ChangeKind,
     pub sha256: Option<String>,
     pub version: Option<String>,
     pub why: Option<String>,

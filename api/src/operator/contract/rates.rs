@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use switchyard_core::money::{Correction, Currency, Rate as Decimal};
-use switchyard_engine::exchange::{Entry, HeldRate as Held, HoldReason, Source};
+use switchyard_engine::exchange_rates::{Entry, HeldRate as Held, HoldReason, Source};
 use utoipa::{IntoParams, ToSchema};
 
 use super::schemas;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use switchyard_core::ids::{AttemptId, CaseId};
 use switchyard_core::transaction::{
-    self, AfterCallOff, CancelledBy, DeclineReason, OperatorAct, Recorded,
+    self, AfterCallOff, CancelledBy, DeclineReason, OperatorEvent, Recorded,
 };
 use switchyard_gateway_host::{self as gateway, Stage};
 use utoipa::ToSchema;
@@ -162,7 +162,7 @@ pub enum Event {
     OperatorActed {
         operator: OperatorName,
         #[schema(value_type = schemas::OperatorAct)]
-        act: OperatorAct,
+        act: OperatorEvent,
         note: Option<String>,
         /// The attempt that the operator resolved without a success.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -240,7 +240,7 @@ pub struct Failure {
 }
 
 impl TimelineEntry {
-    pub fn exchange(attempt: AttemptId, call: gateway::Exchange) -> Self {
+    pub fn exchange(attempt: AttemptId, call: gateway::ProviderCall) -> Self {
         Self::Exchange {
             at: call.at.into(),
             attempt,

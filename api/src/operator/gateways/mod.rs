@@ -21,7 +21,7 @@ use axum::Extension;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use switchyard_engine::access::Operator;
-use switchyard_gateway_host::{By, LifeError, Version};
+use switchyard_gateway_host::{ChangeAuthor, LifeError, Version};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -66,8 +66,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
 /// Operator of the request.
 type Asking = Extension<Operator>;
 
-fn by<'a>(operator: &'a Operator, why: Option<&'a str>) -> By<'a> {
-    By {
+fn by<'a>(operator: &'a Operator, why: Option<&'a str>) -> ChangeAuthor<'a> {
+    ChangeAuthor {
         who: &operator.name,
         why: why.filter(|why| !why.trim().is_empty()),
         origin: Some(&operator.origin),

@@ -5,7 +5,7 @@ use axum::extract::State;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::AppId;
 use switchyard_core::money::Amount;
-use switchyard_core::routing::{Roll, RuleSet};
+use switchyard_core::routing::{RuleSet, WeightedDraw};
 use switchyard_core::transaction::Route;
 use switchyard_engine::engine::HypotheticalTransaction;
 
@@ -89,8 +89,8 @@ fn imagined(
         .map_err(|why| invalid("request.amount", format!("{why}.")))?;
     let engine = &state.engine;
     let roll = match request.transaction {
-        Some(id) => Roll::of(id.ulid().random()),
-        None => Roll::of(engine.ids().ulid(engine.clock().now()).random()),
+        Some(id) => WeightedDraw::of(id.ulid().random()),
+        None => WeightedDraw::of(engine.ids().ulid(engine.clock().now()).random()),
     };
     Ok(HypotheticalTransaction {
         app,

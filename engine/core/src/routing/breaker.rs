@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 
 /// Breaker transition worth logging: opened or closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum BreakerTransition {
     Opened,
     Closed,
 }
@@ -29,12 +29,12 @@ pub(super) struct Breaker {
     calls: Window<BUCKETS>,
     faults_in_a_row: u32,
     last_call: Option<Timestamp>,
-    trial: Option<Trial>,
+    trial: Option<ProbeWindow>,
 }
 
 /// State of an open breaker.
 #[derive(Clone, Debug)]
-struct Trial {
+struct ProbeWindow {
     since: Timestamp,
     /// Faults of a thousand calls when it opened.
     faults_then: u32,
@@ -78,7 +78,12 @@ impl Breaker {
     }
 
     /// Notes a call that began at `began` and ended now.
-    pub fn note(&mut self, good: bool, began: Timestamp, now: Timestamp) -> Option<Turn> {
+    pub fn note(
+        &mut self,
+        good: bool,
+        began: Timestamp,
+        now: Timestamp,
+    ) -> Option<BreakerTransition> {
         self.calls.note(good, now);
         let is_stale = |last: Timestamp| now.since(last) > ROW_PATIENCE;
         if good || self.last_call.is_some_and(is_stale) {
@@ -133,8 +138,8 @@ impl Breaker {
             || (calls >= LEAST_CALLS && per_mille(faults, calls) >= SICK_PER_MILLE)
     }
 
-    fn open(&mut self, now: Timestamp) -> Turn {
-        self.trial = Some(Trial {
+    fn open(&mut self, now: Timestamp) -> BreakerTransition {
+        self.trial = Some(ProbeWindow {
             since: now,
             faults_then: self.faults_per_mille(now),
             plans: 0,
@@ -143,15 +148,15 @@ impl Breaker {
             probe_before: now,
             good_in_a_row: 0,
         });
-        Turn::Opened
+        BreakerTransition::Opened
     }
 
     /// The faults of before are forgotten: they would open it again at once.
-    fn close(&mut self) -> Turn {
+    fn close(&mut self) -> BreakerTransition {
         self.trial = None;
         self.faults_in_a_row = 0;
         self.calls.clear();
-        Turn::Closed
+        BreakerTransition::Closed
     }
 }
 

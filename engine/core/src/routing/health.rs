@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::breaker::{Breaker, Turn};
+use super::breaker::{Breaker, BreakerTransition};
 use super::verdict::Verdict;
 use super::window::Window;
 use crate::ids::ConnectionId;
@@ -24,7 +24,7 @@ pub struct Key {
 
 /// The health of one connection with one method, for plans and for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct RecentResults {
     pub numbers: HealthNumbers,
     /// For comparing sick ones with each other.
     pub faults_per_mille: u32,
@@ -35,13 +35,13 @@ pub struct Heard {
 pub struct Health {
     /// Two generations: an updated entry moves into the young one; when that is full the old one is
     /// dropped.
-    young: BTreeMap<Key, Condition>,
-    old: BTreeMap<Key, Condition>,
+    young: BTreeMap<Key, HealthEntry>,
+    old: BTreeMap<Key, HealthEntry>,
     limit: usize,
 }
 
 #[derive(Debug)]
-struct Condition {
+struct HealthEntry {
     breaker: Breaker,
     ends: Window<END_BUCKETS>,
     short_of_funds_until: Option<Timestamp>,
@@ -65,7 +65,7 @@ impl Health {
         verdict: Verdict,
         began: Timestamp,
         now: Timestamp,
-    ) -> Option<Turn> {
+    ) -> Option<BreakerTransition> {
         if verdict == Verdict::default() {
             return None;
         }
@@ -82,9 +82,9 @@ impl Health {
     }
 
     /// Recent results of a connection with a method.
-    pub fn heard(&self, key: &Key, now: Timestamp) -> Heard {
+    pub fn recent(&self, key: &Key, now: Timestamp) -> RecentResults {
         let known = self.young.get(key).or_else(|| self.old.get(key));
-        known.map_or_else(Heard::default, |condition| condition.heard(now))
+        known.map_or_else(RecentResults::default, |condition| condition.recent(now))
     }
 
     /// Counts a plan that would go there first although its breaker is open, and says whether it
@@ -109,16 +109,16 @@ impl Health {
     }
 
     /// All entries, in the order of the keys.
-    pub fn all(&self, now: Timestamp) -> Vec<(Key, Heard)> {
+    pub fn all(&self, now: Timestamp) -> Vec<(Key, RecentResults)> {
         let both = self.young.iter().chain(&self.old);
         let mut all: Vec<_> = both
-            .map(|(key, condition)| (key.clone(), condition.heard(now)))
+            .map(|(key, condition)| (key.clone(), condition.recent(now)))
             .collect();
         all.sort_by(|(one, _), (other, _)| one.cmp(other));
         all
     }
 
-    fn condition(&mut self, key: &Key) -> &mut Condition {
+    fn condition(&mut self, key: &Key) -> &mut HealthEntry {
         if !self.young.contains_key(key) {
             let condition = self.old.remove(key).unwrap_or_default();
             if self.young.len() >= self.limit.div_ceil(2) {
@@ -130,7 +130,7 @@ impl Health {
     }
 }
 
-impl Default for Condition {
+impl Default for HealthEntry {
     fn default() -> Self {
         Self {
             breaker: Breaker::default(),
@@ -140,10 +140,10 @@ impl Default for Condition {
     }
 }
 
-impl Condition {
-    fn heard(&self, now: Timestamp) -> Heard {
+impl HealthEntry {
+    fn recent(&self, now: Timestamp) -> RecentResults {
         let ((calls, faults), ends) = (self.breaker.numbers(now), self.ends.counts(now));
-        Heard {
+        RecentResults {
             numbers: HealthNumbers {
                 open: self.breaker.is_open(),
                 calls,

@@ -25,11 +25,11 @@ mod tests;
 mod verdict;
 mod window;
 
-pub use breaker::Turn;
+pub use breaker::BreakerTransition;
 pub use fee::{FeeRow, Percent};
-pub use health::{Health, Heard, Key};
-pub use offer::{Offer, Standing};
-pub use plan::{Asked, InForce, plan};
-pub use roll::Roll;
+pub use health::{Health, Key, RecentResults};
+pub use offer::{Eligibility, Offer};
+pub use plan::{ActiveRules, RouteRequest, plan};
+pub use roll::WeightedDraw;
 pub use rules::{Match, MethodPattern, Rule, RuleError, RuleSet, Strategy, Weight};
 pub use verdict::{Call, Verdict};

@@ -6,12 +6,12 @@ use crate::transaction::Candidate;
 #[derive(Clone, Debug)]
 pub struct Offer {
     pub candidate: Candidate,
-    pub standing: Standing,
+    pub standing: Eligibility,
 }
 
 /// Whether a connection can take a transaction, and otherwise the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Eligibility {
     CanServe,
     /// The operator disabled the app: it accepts no new transactions.
     AppDisabled,
@@ -37,7 +37,7 @@ pub enum Standing {
     CountryNotServed,
 }
 
-impl Standing {
+impl Eligibility {
     pub const fn reason(self) -> Option<&'static str> {
         match self {
             Self::CanServe => None,

@@ -3,35 +3,35 @@
 use std::cmp::Reverse;
 
 use super::breaker::per_mille;
-use super::health::Heard;
-use super::plan::Asked;
+use super::health::RecentResults;
+use super::plan::RouteRequest;
 use super::rules::{Rule, RuleSet, Strategy, Weight};
 use crate::ids::ConnectionId;
 use crate::transaction::Candidate;
 
 /// A candidate with its place's reason.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct RankedCandidate {
     pub candidate: Candidate,
     pub why: String,
-    pub heard: Heard,
+    pub recent: RecentResults,
 }
 
 /// Named connections in the strategy's order, and those that it does not name, in the order given.
 pub(super) struct Ordered {
-    pub named: Vec<Placed>,
-    pub others: Vec<Placed>,
+    pub named: Vec<RankedCandidate>,
+    pub others: Vec<RankedCandidate>,
 }
 
 pub(super) fn order(
     rule: &Rule,
     set: &RuleSet,
-    asked: &Asked<'_>,
-    candidates: Vec<Placed>,
+    asked: &RouteRequest<'_>,
+    candidates: Vec<RankedCandidate>,
 ) -> Ordered {
     let ids = rule.strategy.named();
     let names_all = ids.is_empty();
-    let place = |placed: &Placed| {
+    let place = |placed: &RankedCandidate| {
         let id = placed.candidate.connection;
         ids.iter().position(|named| *named == id)
     };
@@ -54,8 +54,12 @@ pub(super) fn order(
 }
 
 /// One after the other, each with the chance of its weight among those that are left.
-fn drawn(mut left: Vec<Placed>, weights: &[Weight], asked: &Asked<'_>) -> Vec<Placed> {
-    let weight = |placed: &Placed| {
+fn drawn(
+    mut left: Vec<RankedCandidate>,
+    weights: &[Weight],
+    asked: &RouteRequest<'_>,
+) -> Vec<RankedCandidate> {
+    let weight = |placed: &RankedCandidate| {
         let id = placed.candidate.connection;
         let row = weights.iter().find(|row| row.connection == id);
         u64::from(row.map_or(0, |row| row.weight))
@@ -79,7 +83,7 @@ fn drawn(mut left: Vec<Placed>, weights: &[Weight], asked: &Asked<'_>) -> Vec<Pl
     order
 }
 
-fn by_fee(named: &mut [Placed], set: &RuleSet, asked: &Asked<'_>) {
+fn by_fee(named: &mut [RankedCandidate], set: &RuleSet, asked: &RouteRequest<'_>) {
     let fee = |id: ConnectionId| set.fee(id, asked.kind, asked.method, asked.amount?);
     for placed in named.iter_mut() {
         placed.why = match fee(placed.candidate.connection) {
@@ -93,9 +97,9 @@ fn by_fee(named: &mut [Placed], set: &RuleSet, asked: &Asked<'_>) {
     });
 }
 
-fn by_rate(named: &mut [Placed]) {
+fn by_rate(named: &mut [RankedCandidate]) {
     for placed in named.iter_mut() {
-        let numbers = placed.heard.numbers;
+        let numbers = placed.recent.numbers;
         placed.why = if numbers.ended < LEAST_ENDS {
             format!(
                 "{} attempts ended lately: too few for a rate, so it counts as {} %",
@@ -109,14 +113,14 @@ fn by_rate(named: &mut [Placed]) {
             )
         };
     }
-    named.sort_by_key(|placed| Reverse(rate_per_mille(placed.heard)));
+    named.sort_by_key(|placed| Reverse(rate_per_mille(placed.recent)));
 }
 
 /// Successes of a thousand, mixed with the prior: twenty results weigh as much as the prior, a
 /// thousand results outweigh it. Below the minimum, the prior alone, so that a new connection is
 /// tried before a known bad one.
-pub(super) fn rate_per_mille(heard: Heard) -> u32 {
-    let (ended, succeeded) = (heard.numbers.ended, heard.numbers.succeeded);
+pub(super) fn rate_per_mille(recent: RecentResults) -> u32 {
+    let (ended, succeeded) = (recent.numbers.ended, recent.numbers.succeeded);
     if ended < LEAST_ENDS {
         return PRIOR_PER_MILLE;
     }

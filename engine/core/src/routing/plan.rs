@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::health::Heard;
+use super::health::RecentResults;
 use super::offer::Offer;
-use super::order::{Ordered, Placed, order};
-use super::roll::Roll;
+use super::order::{Ordered, RankedCandidate, order};
+use super::roll::WeightedDraw;
 use super::rules::{RuleSet, Strategy};
 use crate::ids::ConnectionId;
 use crate::limits::ROUTING_CONSIDERED;
@@ -16,31 +16,31 @@ use crate::transaction::{
 
 /// Properties of a transaction that routing may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RouteRequest<'a> {
     pub kind: Kind,
     pub method: &'a str,
     /// ISO 3166-1 alpha-2.
     pub country: Option<&'a str>,
     pub amount: Option<Amount>,
     pub metadata: &'a BTreeMap<String, String>,
-    pub roll: Roll,
+    pub roll: WeightedDraw,
 }
 
 /// Rules, and the version under which decisions name them.
 #[derive(Clone, Copy, Debug)]
-pub struct InForce<'a> {
+pub struct ActiveRules<'a> {
     pub version: u64,
     pub set: &'a RuleSet,
 }
 
-/// The plan for a request. `heard` returns the recent results of a connection with this method.
+/// The plan for a request. `recent` returns the recent results of a connection with this method.
 /// `grant` is called for each unhealthy connection that would otherwise be first, until it lets one
 /// through as a probe; a preview passes a function that returns false.
 pub fn plan(
     offers: Vec<Offer>,
-    asked: &Asked<'_>,
-    rules: Option<InForce<'_>>,
-    heard: impl Fn(ConnectionId) -> Heard,
+    asked: &RouteRequest<'_>,
+    rules: Option<ActiveRules<'_>>,
+    recent: impl Fn(ConnectionId) -> RecentResults,
     grant: impl FnMut(ConnectionId) -> bool,
 ) -> Route {
     let mut decision = Decision::default();
@@ -51,9 +51,9 @@ pub fn plan(
     } in offers
     {
         match standing.reason() {
-            None => able.push(Placed {
+            None => able.push(RankedCandidate {
                 why: "in order of age".to_owned(),
-                heard: heard(candidate.connection),
+                recent: recent(candidate.connection),
                 candidate,
             }),
             Some(because) => decision.skipped.push(skipped(&candidate, because)),
@@ -77,13 +77,13 @@ pub fn plan(
 
 /// The order that the rules want, health aside.
 fn by_rules(
-    able: Vec<Placed>,
-    asked: &Asked<'_>,
-    rules: Option<InForce<'_>>,
+    able: Vec<RankedCandidate>,
+    asked: &RouteRequest<'_>,
+    rules: Option<ActiveRules<'_>>,
     decision: &mut Decision,
-) -> Vec<Placed> {
+) -> Vec<RankedCandidate> {
     let matching = rules.and_then(|rules| Some((rules, rules.set.rule(asked)?)));
-    let Some((InForce { version, set }, (number, rule))) = matching else {
+    let Some((ActiveRules { version, set }, (number, rule))) = matching else {
         return able;
     };
     decision.rule = Some(RuleUsed {
@@ -111,29 +111,29 @@ fn by_rules(
 /// Connections that are short of funds come after the healthy ones, and unhealthy connections after
 /// these, the healthiest first; but a probe goes first.
 fn by_health(
-    mut wanted: Vec<Placed>,
+    mut wanted: Vec<RankedCandidate>,
     mut grant: impl FnMut(ConnectionId) -> bool,
-) -> (Vec<Placed>, Option<ConnectionId>) {
+) -> (Vec<RankedCandidate>, Option<ConnectionId>) {
     // A single connection is tried whatever its health: without an alternative, no plan avoids it.
     let askable = if wanted.len() > 1 { wanted.len() } else { 0 };
     let probe = wanted
         .iter()
         .take(askable)
-        .take_while(|placed| placed.heard.numbers.open)
+        .take_while(|placed| placed.recent.numbers.open)
         .map(|placed| placed.candidate.connection)
         .find(|connection| grant(*connection));
     wanted.sort_by_key(|placed| {
-        let heard = placed.heard;
-        let sick = heard.numbers.open.then_some(heard.faults_per_mille);
+        let recent = placed.recent;
+        let sick = recent.numbers.open.then_some(recent.faults_per_mille);
         let is_probe = probe == Some(placed.candidate.connection);
-        (!is_probe, sick, heard.numbers.short_of_funds)
+        (!is_probe, sick, recent.numbers.short_of_funds)
     });
     (wanted, probe)
 }
 
 /// One sentence for the timeline.
 fn because(
-    placed: &[Placed],
+    placed: &[RankedCandidate],
     first_wanted: Option<ConnectionId>,
     probe: Option<ConnectionId>,
     decision: &Decision,
@@ -155,7 +155,7 @@ fn because(
         (None, 1) => "the only connection that serves it".to_owned(),
         (None, _) => format!("the first of {count} connections that serve it"),
     };
-    if first.heard.numbers.open {
+    if first.recent.numbers.open {
         return format!("{by}; the breakers of all are open, and it is the least sick");
     }
     match first_wanted {
@@ -166,8 +166,8 @@ fn because(
     }
 }
 
-fn considered(placed: &Placed) -> Considered {
-    let numbers = placed.heard.numbers;
+fn considered(placed: &RankedCandidate) -> Considered {
+    let numbers = placed.recent.numbers;
     Considered {
         connection: placed.candidate.connection,
         gateway: placed.candidate.gateway.clone(),

@@ -3,9 +3,9 @@
 
 /// The chance of one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Roll(u64);
+pub struct WeightedDraw(u64);
 
-impl Roll {
+impl WeightedDraw {
     /// From whatever is random of the transaction: the random part of its id.
     pub const fn of(random: u128) -> Self {
         #[allow(clippy::cast_possible_truncation)] // half of eighty random bits is chance enough
@@ -49,8 +49,8 @@ mod tests {
             0x06c4_5d18_8009_454f,
         ];
         assert_eq!(first, published);
-        assert_eq!(Roll::of(0).shown(), 8_833);
-        assert_eq!(Roll::of(0).below(1, 100), 43);
-        assert_eq!(Roll::of(0).below(0, 0), 0);
+        assert_eq!(WeightedDraw::of(0).shown(), 8_833);
+        assert_eq!(WeightedDraw::of(0).below(1, 100), 43);
+        assert_eq!(WeightedDraw::of(0).below(0, 0), 0);
     }
 }

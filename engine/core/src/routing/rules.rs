@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::fee::{self, FeeRow};
-use super::plan::Asked;
+use super::plan::RouteRequest;
 use crate::ids::ConnectionId;
 use crate::limits::{CONNECTIONS_PER_APP, METADATA_KEYS, ROUTING_FEES, ROUTING_RULES};
 use crate::money::{Amount, Currency};
@@ -113,7 +113,7 @@ pub(super) fn problem(path: impl Into<String>, problem: impl fmt::Display) -> Ru
 
 impl RuleSet {
     /// The first rule that matches, with its number from 1.
-    pub(super) fn rule(&self, asked: &Asked<'_>) -> Option<(u16, &Rule)> {
+    pub(super) fn rule(&self, asked: &RouteRequest<'_>) -> Option<(u16, &Rule)> {
         let place = self.rules.iter().position(|rule| rule.when.holds(asked))?;
         Some((
             u16::try_from(place + 1).unwrap_or(u16::MAX),
@@ -203,7 +203,7 @@ impl Rule {
 }
 
 impl Match {
-    fn holds(&self, asked: &Asked<'_>) -> bool {
+    fn holds(&self, asked: &RouteRequest<'_>) -> bool {
         self.kind.is_none_or(|kind| kind == asked.kind)
             && any_or_empty(&self.methods, |pattern| pattern.matches(asked.method))
             && any_or_empty(&self.countries, |code| asked.country == Some(code))

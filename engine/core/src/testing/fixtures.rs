@@ -299,7 +299,7 @@ pub fn unknown() -> Outcome {
     Outcome::unknown("time-out after the request was written")
 }
 
-pub fn by_operator(order: Order) -> Command {
+pub fn by_operator(order: OperatorCommand) -> Command {
     Command::ByOperator(Box::new(ByOperator {
         operator: operator(),
         note: Some("seen in the provider's books".to_owned()),
@@ -315,7 +315,7 @@ pub fn operator() -> Operator {
 }
 
 pub fn resolve(attempt: Option<AttemptId>, verdict: Verdict) -> Command {
-    by_operator(Order::Resolve(Resolution { attempt, verdict }))
+    by_operator(OperatorCommand::Resolve(Resolution { attempt, verdict }))
 }
 
 pub fn verdict(minor: Option<i64>, provider_id: Option<&str>) -> Verdict {
@@ -395,7 +395,7 @@ pub fn enter_code(how: &str) -> Outcome {
         payer_action: Some(PayerAction::EnterCode {
             label: "Code".to_owned(),
             length: Some(4),
-            how: vec![Translated {
+            how: vec![LocalizedText {
                 lang: "en".to_owned(),
                 text: how.to_owned(),
             }],
@@ -496,6 +496,6 @@ pub fn reasons(world: &World) -> Vec<CaseReason> {
 }
 
 pub fn call_offs(world: &World) -> usize {
-    let is_call_off = |action: &&Action| matches!(action, Action::CallOff { .. });
+    let is_call_off = |action: &&Action| matches!(action, Action::CancelRequest { .. });
     world.actions.iter().filter(is_call_off).count()
 }

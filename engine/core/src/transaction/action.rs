@@ -22,7 +22,7 @@ pub enum Action {
         attempt: AttemptId,
     },
     /// Ask the provider to cancel the attempt.
-    CallOff {
+    CancelRequest {
         attempt: AttemptId,
     },
     /// Tell the merchant's webhooks.
@@ -56,7 +56,7 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
             attempt,
             at_provider: true,
             ..
-        } => vec![Action::CallOff { attempt: *attempt }],
+        } => vec![Action::CancelRequest { attempt: *attempt }],
         Event::Succeeded => {
             let name = EventName::success(kind);
             let mut actions = vec![Action::Announce(name), Action::Mail(MailTo::Merchant)];

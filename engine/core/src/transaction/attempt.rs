@@ -90,7 +90,7 @@ pub struct Attempt {
     pub code_away_since: Option<Timestamp>,
     /// Author of the request to cancel, and when the provider was last asked to cancel.
     #[serde(default)]
-    pub call_off: Option<CallOff>,
+    pub call_off: Option<CancelRequest>,
     /// Reason for the merchant why a person called the attempt failed or never sent. `None`: no
     /// person did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,7 +222,7 @@ impl Attempt {
 
 /// Request to cancel an attempt at its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallOff {
+pub struct CancelRequest {
     pub by: CancelledBy,
     pub asked_at: Timestamp,
     #[serde(default)]

@@ -8,7 +8,7 @@ use super::command::CancelledBy;
 use super::decision::Skipped;
 use super::kind::Kind;
 use super::model::{Case, ClientContext, Customer};
-use super::operator::{Closed, Operator, OperatorAct, Settled};
+use super::operator::{Closed, Operator, OperatorEvent, Settled};
 use super::outcome::{Decline, PayerAction};
 use super::state::Failure;
 use crate::ids::{AttemptId, CaseId};
@@ -108,7 +108,7 @@ pub enum Event {
     /// An operator intervened. The effect is in the events beside this one.
     OperatorActed {
         operator: Operator,
-        act: OperatorAct,
+        act: OperatorEvent,
         note: Option<String>,
         /// The attempt whose money the operator settled otherwise than by a success.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! `evolve`: how an event changes a transaction. Total: every event can be applied to every
 //! transaction, so that a stored history always reads back.
 
-use super::attempt::{Attempt, AttemptState, CallOff};
+use super::attempt::{Attempt, AttemptState, CancelRequest};
 use super::charges::{self, Charge, MoneyReport};
 use super::event::Event;
 use super::model::{Case, Transaction};
@@ -233,7 +233,7 @@ fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp
             }
         }
         Event::CallOffStarted { by, then, .. } => {
-            attempt.call_off = Some(CallOff {
+            attempt.call_off = Some(CancelRequest {
                 by: *by,
                 asked_at: now,
                 then: *then,

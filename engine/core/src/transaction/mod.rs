@@ -33,7 +33,9 @@ mod state;
 mod tests;
 
 pub use action::{Action, MailTo, actions};
-pub use attempt::{AfterCallOff, Attempt, AttemptState, CallOff, Candidate, Conversion, Price};
+pub use attempt::{
+    AfterCallOff, Attempt, AttemptState, CancelRequest, Candidate, Conversion, Price,
+};
 pub use charges::{Charge, MoneyReport};
 pub use command::{
     CancelledBy, Command, Confirm, Context, Counted, Onward, Permit, Refusal, Route, Unasked,
@@ -52,9 +54,9 @@ pub use model::{
 };
 pub use next::next_candidates;
 pub use operator::{
-    ByOperator, Closed, Operator, OperatorAct, Order, Resolution, Settled, Verdict,
+    ByOperator, Closed, Operator, OperatorCommand, OperatorEvent, Resolution, Settled, Verdict,
 };
-pub use outcome::{Captured, Decline, DeclineReason, Outcome, PayerAction, Translated};
+pub use outcome::{Captured, Decline, DeclineReason, LocalizedText, Outcome, PayerAction};
 pub use received::{Received, TakenBack};
 pub use schedule::GATEWAY_WATCH;
 pub use schedule::USUAL_TIME;

@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 pub struct ByOperator {
     pub operator: Operator,
     pub note: Option<String>,
-    pub order: Order,
+    pub order: OperatorCommand,
 }
 
 /// Author of an order, as the token identifies it.
@@ -23,7 +23,7 @@ pub struct Operator {
 }
 
 #[derive(Clone, Debug)]
-pub enum Order {
+pub enum OperatorCommand {
     /// Query the provider now, whatever the schedule says.
     Check,
     /// Settle the open attempt, or the money that holds the transaction, by the provider's records.
@@ -57,7 +57,7 @@ pub enum Verdict {
 /// Act of an operator, on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OperatorAct {
+pub enum OperatorEvent {
     Checked,
     Resolved,
     ClosedCase,

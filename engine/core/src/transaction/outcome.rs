@@ -158,14 +158,14 @@ pub enum PayerAction {
     /// it, by `ussd` when there is one.
     ConfirmOnPhone {
         auto: bool,
-        steps: Vec<Translated>,
+        steps: Vec<LocalizedText>,
         ussd: Option<String>,
     },
     /// Type a code that the provider sent.
     EnterCode {
         label: String,
         length: Option<u8>,
-        how: Vec<Translated>,
+        how: Vec<LocalizedText>,
     },
     /// Dial a USSD string.
     Dial { ussd: String },
@@ -212,7 +212,7 @@ impl PayerAction {
 
 /// A sentence in one language (`en`, `fr`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Translated {
+pub struct LocalizedText {
     pub lang: String,
     pub text: String,
 }

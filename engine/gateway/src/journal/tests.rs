@@ -53,7 +53,7 @@ async fn calls_of_one_attempt_that_overlap_write_over_none_of_each_others_rows()
         "what only read took the place of what may have moved money"
     );
     code.end(telling, &answer()).await;
-    let rows = exchanges(&journal.store, transaction, attempt)
+    let rows = provider_calls(&journal.store, transaction, attempt)
         .await
         .unwrap();
     let told: Vec<_> = rows.iter().map(|row| row.operation.as_str()).collect();
@@ -80,7 +80,7 @@ async fn two_calls_of_one_operation_at_one_moment_are_two_rows() {
         scribe.finish(None).await;
     }
     let (transaction, attempt) = (journal.transaction, journal.attempt);
-    let rows = exchanges(&journal.store, transaction, attempt).await;
+    let rows = provider_calls(&journal.store, transaction, attempt).await;
     assert_eq!(rows.unwrap().len(), 2);
 }
 
@@ -116,7 +116,7 @@ async fn rows_of_before_are_read_and_counted_on() {
     batch.put(Table::Journal, key, written(&unreadable()));
     journal.store.commit(batch).await.unwrap();
     assert_eq!(journal.next().await.unwrap(), 7);
-    let rows = exchanges(&journal.store, transaction, attempt).await;
+    let rows = provider_calls(&journal.store, transaction, attempt).await;
     assert_eq!(rows.unwrap().len(), 1);
 }
 
@@ -163,7 +163,7 @@ async fn a_request_of_every_verb_that_can_move_money_is_durable_before_it_leaves
         // The request is sent after this call, not before it.
         let begun = scribe.begin(&request, now).await.unwrap();
         let named = format!("{} {:?}", request.method, request.mutates);
-        let rows = exchanges(&journal.store, journal.transaction, journal.attempt);
+        let rows = provider_calls(&journal.store, journal.transaction, journal.attempt);
         let rows = rows.await.unwrap();
         assert_eq!(rows.len(), usize::from(is_journaled), "{named}");
         let maybe = rows.iter().filter(|row| row.stage == Stage::MaybeSent);
@@ -185,7 +185,7 @@ async fn an_answer_of_any_status_proves_that_the_request_was_sent() {
         scribe.end(begun, &answer_of(status)).await;
         assert!(scribe.maybe_sent(), "{status}");
         let (transaction, attempt) = (journal.transaction, journal.attempt);
-        let rows = exchanges(&journal.store, transaction, attempt).await;
+        let rows = provider_calls(&journal.store, transaction, attempt).await;
         assert_eq!(rows.unwrap()[0].stage, Stage::Answered, "{status}");
         assert_eq!(
             recover(&journal.store, transaction, attempt).await.unwrap(),

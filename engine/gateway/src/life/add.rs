@@ -9,7 +9,7 @@ use switchyard_gateway::manifest::Hosts;
 use super::approval::{Awaiting, Source, to_approve};
 use super::change::checked;
 use super::record::{Record, StoredVersion};
-use super::{By, LifeError, Pin, rows};
+use super::{ChangeAuthor, LifeError, Pin, rows};
 use crate::inspect::Inspection;
 use crate::version::Version;
 use crate::{Gateways, inspect, library};
@@ -41,7 +41,7 @@ impl Gateways {
         &self,
         path: &Path,
         consent: Consent,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<Arc<Version>, LifeError> {
         let by = checked(by)?;
         let life = &self.0.life;
@@ -97,7 +97,7 @@ impl Gateways {
 
     /// Origins of the tokens behind a version: the token that adds it, and the token that pinned
     /// its hash.
-    fn origins(&self, kept: &StoredVersion, by: &By<'_>) -> Vec<String> {
+    fn origins(&self, kept: &StoredVersion, by: &ChangeAuthor<'_>) -> Vec<String> {
         let pinned = self.0.life.book().pins.get(&kept.sha256).cloned();
         let pinned = pinned.and_then(|pin| pin.origin);
         by.origin
@@ -114,7 +114,7 @@ impl Gateways {
         mut record: Record,
         version: &Arc<Version>,
         kept: StoredVersion,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<(), LifeError> {
         self.started(version).await?;
         let (life, now) = (&self.0.life, self.0.clock.now());
@@ -184,7 +184,7 @@ impl Gateways {
     }
 
     /// Pins a hash: its file is installed without further consent.
-    pub async fn pin(&self, sha256: &str, by: &By<'_>) -> Result<Pin, LifeError> {
+    pub async fn pin(&self, sha256: &str, by: &ChangeAuthor<'_>) -> Result<Pin, LifeError> {
         let life = &self.0.life;
         let _changing = life.changing.lock().await;
         let pin = Pin {
@@ -202,7 +202,7 @@ impl Gateways {
     }
 
     /// Removes the pin of a hash. Versions that it installed stay.
-    pub async fn unpin(&self, sha256: &str, by: &By<'_>) -> Result<(), LifeError> {
+    pub async fn unpin(&self, sha256: &str, by: &ChangeAuthor<'_>) -> Result<(), LifeError> {
         let life = &self.0.life;
         let _changing = life.changing.lock().await;
         let sha256 = hash(sha256)?;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use switchyard_gateway::manifest::Hosts;
 
 use super::add::covers;
-use super::change::{What, checked};
+use super::change::{ChangeKind, checked};
 use super::record::{Record, StoredVersion};
-use super::{By, LifeError, Overview};
+use super::{ChangeAuthor, LifeError, Overview};
 use crate::Gateways;
 use switchyard_core::time::Timestamp;
 
@@ -133,7 +133,12 @@ impl Record {
 
     /// Stores a version that waits for approval. The same file again adds its operators to those
     /// who cannot approve it; another file takes its place.
-    pub(super) fn put_aside(&mut self, mut awaiting: Awaiting, by: &By<'_>, now: Timestamp) {
+    pub(super) fn put_aside(
+        &mut self,
+        mut awaiting: Awaiting,
+        by: &ChangeAuthor<'_>,
+        now: Timestamp,
+    ) {
         let known = self.awaiting.take();
         if let Some(known) = known.filter(|known| known.version.sha256 == awaiting.version.sha256) {
             awaiting.origins.extend(known.origins);
@@ -141,12 +146,12 @@ impl Record {
             awaiting.origins.dedup();
         }
         let (sha256, version) = (&awaiting.version.sha256, &awaiting.version.version);
-        self.note_of(What::AwaitsApproval, Some((sha256, version)), by, now);
+        self.note_of(ChangeKind::AwaitsApproval, Some((sha256, version)), by, now);
         self.awaiting = Some(awaiting);
     }
 
     /// Takes the version with this hash out of its place, for an operator who may approve it.
-    fn approved(&mut self, sha256: &str, by: &By<'_>) -> Result<Awaiting, LifeError> {
+    fn approved(&mut self, sha256: &str, by: &ChangeAuthor<'_>) -> Result<Awaiting, LifeError> {
         let awaiting = self.awaiting(sha256)?;
         let origin = by.origin.unwrap_or_default();
         // An operator whose token has no origin any more may be any of the others.
@@ -187,7 +192,7 @@ impl Gateways {
         &self,
         name: &str,
         sha256: &str,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {
@@ -214,7 +219,7 @@ impl Gateways {
         &self,
         name: &str,
         sha256: &str,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {
@@ -224,7 +229,7 @@ impl Gateways {
             let rejected = record.awaiting(sha256)?.version.clone();
             record.awaiting = None;
             let named = (rejected.sha256.as_str(), rejected.version.as_str());
-            record.note_of(What::Rejected, Some(named), &by, self.0.clock.now());
+            record.note_of(ChangeKind::Rejected, Some(named), &by, self.0.clock.now());
             self.keep_and_log(record).await?;
         }
         self.overview(name).await
@@ -236,7 +241,7 @@ impl Gateways {
         &self,
         mut record: Record,
         awaiting: Awaiting,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<LifeError, LifeError> {
         let waits = LifeError::AwaitsApproval {
             name: record.name.clone(),

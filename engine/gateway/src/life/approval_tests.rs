@@ -4,10 +4,10 @@ use super::*;
 use switchyard_core::limits::GATEWAY_VERSIONS;
 
 const NOW: Timestamp = Timestamp::from_seconds(1);
-const ENGINE: By<'_> = By::new("engine");
+const ENGINE: ChangeAuthor<'_> = ChangeAuthor::new("engine");
 
-fn by(origin: &str) -> By<'_> {
-    By {
+fn by(origin: &str) -> ChangeAuthor<'_> {
+    ChangeAuthor {
         who: origin,
         why: None,
         origin: Some(origin),

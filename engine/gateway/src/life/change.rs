@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::By;
+use super::ChangeAuthor;
 use super::error::LifeError;
 use switchyard_core::limits::GATEWAY_REASON_CHARACTERS;
 use switchyard_core::time::Timestamp;
@@ -13,7 +13,7 @@ pub struct Change {
     pub at: Timestamp,
     /// The operator's name, or `engine`.
     pub by: String,
-    pub what: What,
+    pub what: ChangeKind,
     /// Version that it is about.
     pub sha256: Option<String>,
     pub version: Option<String>,
@@ -22,7 +22,7 @@ pub struct Change {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum ChangeKind {
     Added,
     Upgraded,
     RolledBack,
@@ -34,7 +34,7 @@ pub enum What {
     Rejected,
 }
 
-impl What {
+impl ChangeKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -72,7 +72,7 @@ impl Change {
 }
 
 /// Checks that the reason is one short line.
-pub(super) fn checked<'a>(by: &By<'a>) -> Result<By<'a>, LifeError> {
+pub(super) fn checked<'a>(by: &ChangeAuthor<'a>) -> Result<ChangeAuthor<'a>, LifeError> {
     let too_long = |why: &str| why.chars().count() > GATEWAY_REASON_CHARACTERS;
     match by.why {
         Some(why) if too_long(why) || why.chars().any(char::is_control) => {

@@ -2,12 +2,12 @@
 //! read.
 
 use super::change::checked;
-use super::{By, LifeError, Overview};
+use super::{ChangeAuthor, LifeError, Overview};
 use crate::Gateways;
 
 impl Gateways {
     /// Starts a drain. A new payment goes to the next candidate; `restore` ends the drain.
-    pub async fn drain(&self, name: &str, by: &By<'_>) -> Result<Overview, LifeError> {
+    pub async fn drain(&self, name: &str, by: &ChangeAuthor<'_>) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {
             let life = &self.0.life;

@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use tokio::task::JoinHandle;
 
 use super::propose::Proposal;
-use super::{By, Consent, LifeError, rows};
+use super::{ChangeAuthor, Consent, LifeError, rows};
 use crate::version::{ENGINE, Version};
 use crate::{Gateways, inspect};
 use switchyard_core::limits::{GATEWAY_FOLDER_FILES, GATEWAY_FOLDER_POLL_INTERVAL};
@@ -46,7 +46,7 @@ pub enum FileStatus {
 
 /// State of a file that a scan has seen.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct SeenFile {
     /// Hash that was installed from it last.
     pub taken: Option<String>,
     stamp: Option<FileFingerprint>,
@@ -117,7 +117,11 @@ impl Gateways {
     }
 
     /// Installs a file that awaits consent in the folder. Requires its SHA-256.
-    pub async fn accept(&self, sha256: &str, by: &By<'_>) -> Result<Arc<Version>, LifeError> {
+    pub async fn accept(
+        &self,
+        sha256: &str,
+        by: &ChangeAuthor<'_>,
+    ) -> Result<Arc<Version>, LifeError> {
         let sha256 = sha256.trim().to_lowercase();
         let waits = |file: &FolderFile| match &file.notice {
             FileStatus::AwaitsConsent(proposal) => proposal.inspection.sha256 == sha256,
@@ -189,7 +193,7 @@ impl Gateways {
             return self.installed(file, sha256).await;
         }
         match self
-            .install(&path, Consent::Standing, &By::new(ENGINE))
+            .install(&path, Consent::Standing, &ChangeAuthor::new(ENGINE))
             .await
         {
             Ok(version) => self.installed(file, version.sha256.clone()).await,
@@ -252,7 +256,7 @@ impl Gateways {
     }
 }
 
-impl Known {
+impl SeenFile {
     /// Whether the content is new and has stopped changing.
     fn is_settled(&mut self, stamp: FileFingerprint, is_first: bool) -> bool {
         let is_same = self.stamp.replace(stamp) == Some(stamp);

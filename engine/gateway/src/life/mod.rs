@@ -20,7 +20,6 @@ mod change;
 mod drain;
 mod error;
 mod folder;
-mod incoming;
 mod propose;
 mod quarantine;
 mod record;
@@ -32,6 +31,7 @@ mod rows;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
 mod shelf;
 mod show;
+mod upload;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,29 +41,29 @@ use parking_lot::{Mutex, MutexGuard};
 
 pub use self::add::Consent;
 pub use self::approval::{Awaiting, Source, Widening};
-pub use self::change::{Change, What};
+pub use self::change::{Change, ChangeKind};
 pub use self::error::LifeError;
 pub use self::folder::{FileStatus, FolderFile, FolderWatch};
-pub use self::incoming::Incoming;
 pub use self::propose::Proposal;
 pub use self::record::{Record, StoredVersion};
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
 pub use self::shelf::StaticGateways;
 pub use self::show::{Count, Overview, State, VersionView};
+pub use self::upload::Incoming;
 use crate::version::Quarantine;
 use switchyard_core::time::Timestamp;
 use switchyard_store::Store;
 
 /// Author of a change, and the reason.
 #[derive(Clone, Copy, Debug)]
-pub struct By<'a> {
+pub struct ChangeAuthor<'a> {
     pub who: &'a str,
     pub why: Option<&'a str>,
     /// Origin of the operator's token; `None`: the author is not an operator.
     pub origin: Option<&'a str>,
 }
 
-impl<'a> By<'a> {
+impl<'a> ChangeAuthor<'a> {
     pub const fn new(who: &'a str) -> Self {
         Self {
             who,
@@ -100,7 +100,7 @@ struct GatewayRecords {
     /// Hashes that operators pinned.
     pins: BTreeMap<String, Pin>,
     folder: Option<PathBuf>,
-    files: BTreeMap<String, folder::Known>,
+    files: BTreeMap<String, folder::SeenFile>,
 }
 
 /// Hash whose file is installed without further consent.
@@ -230,7 +230,7 @@ mod tests {
         assert!(life.store.set(store.clone()).is_ok());
         let mut record = Record::new("a");
         for number in 0..GATEWAY_VERSIONS + 2 {
-            let past = record.adopt(kept(number), &By::new("ada"), NOW);
+            let past = record.adopt(kept(number), &ChangeAuthor::new("ada"), NOW);
             if number == 0 {
                 let sha256 = kept(0).sha256;
                 record
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(found.quarantine.unwrap().reason, reason);
         }
         // Installed once more, it is a version like any other.
-        let past = record.adopt(kept(0), &By::new("ada"), NOW);
+        let past = record.adopt(kept(0), &ChangeAuthor::new("ada"), NOW);
         life.keep_with(record, past).await.unwrap();
         let found = life.remembered("a", &kept(0).sha256).unwrap();
         assert_eq!(found.quarantine, None);

@@ -2,7 +2,7 @@
 //! still be queried about earlier attempts.
 
 use super::change::checked;
-use super::{By, LifeError, Overview};
+use super::{ChangeAuthor, LifeError, Overview};
 use crate::Gateways;
 use crate::version::{Quarantine, Version};
 
@@ -12,7 +12,7 @@ impl Gateways {
         &self,
         name: &str,
         version: Option<&str>,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {
@@ -64,8 +64,8 @@ impl Gateways {
         quarantine: &Quarantine,
     ) -> Result<(), LifeError> {
         let mut record = self.0.life.found(name)?;
-        let is_past = record.version(sha256).is_none();
-        if is_past
+        let is_retired = record.version(sha256).is_none();
+        if is_retired
             && self
                 .0
                 .life

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use switchyard_gateway::manifest::Hosts;
 
-use super::By;
+use super::ChangeAuthor;
 use super::approval::{Awaiting, Source, Step, is_within, widening};
-use super::change::{Change, What};
+use super::change::{Change, ChangeKind};
 use super::error::LifeError;
 use crate::version::Quarantine;
 use switchyard_core::limits::{GATEWAY_CHANGES, GATEWAY_VERSIONS};
@@ -96,12 +96,12 @@ impl Record {
     pub(super) fn adopt(
         &mut self,
         kept: StoredVersion,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
         now: Timestamp,
     ) -> Vec<StoredVersion> {
         let what = match self.versions.is_empty() {
-            true => What::Added,
-            false => What::Upgraded,
+            true => ChangeKind::Added,
+            false => ChangeKind::Upgraded,
         };
         let sha256 = kept.sha256.clone();
         self.awaiting = self
@@ -136,7 +136,7 @@ impl Record {
     pub(super) fn roll_back(
         &mut self,
         to: Option<&str>,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
         now: Timestamp,
     ) -> Result<String, LifeError> {
         let name = || self.name.clone();
@@ -173,29 +173,33 @@ impl Record {
         }
         self.current = Some(target.clone());
         self.is_draining = false;
-        self.note(What::RolledBack, Some(&target), by, now);
+        self.note(ChangeKind::RolledBack, Some(&target), by, now);
         Ok(target)
     }
 
-    pub(super) fn drain(&mut self, by: &By<'_>, now: Timestamp) -> Result<(), LifeError> {
+    pub(super) fn drain(&mut self, by: &ChangeAuthor<'_>, now: Timestamp) -> Result<(), LifeError> {
         if self.current.is_none() {
             return Err(LifeError::WasRemoved(self.name.clone()));
         }
         if !self.is_draining {
             self.is_draining = true;
             let current = self.current.clone();
-            self.note(What::Draining, current.as_deref(), by, now);
+            self.note(ChangeKind::Draining, current.as_deref(), by, now);
         }
         Ok(())
     }
 
-    pub(super) fn remove(&mut self, by: &By<'_>, now: Timestamp) -> Result<(), LifeError> {
+    pub(super) fn remove(
+        &mut self,
+        by: &ChangeAuthor<'_>,
+        now: Timestamp,
+    ) -> Result<(), LifeError> {
         let Some(current) = self.current.take() else {
             return Err(LifeError::WasRemoved(self.name.clone()));
         };
         self.is_draining = false;
         self.previous.retain(|earlier| *earlier != current);
-        self.note(What::Removed, Some(&current), by, now);
+        self.note(ChangeKind::Removed, Some(&current), by, now);
         self.previous.push(current);
         Ok(())
     }
@@ -212,8 +216,8 @@ impl Record {
             sha256: sha256.to_owned(),
         };
         self.find(sha256).ok_or(missing)?.quarantine = Some(quarantine.clone());
-        let by = By::because(&quarantine.by, &quarantine.reason);
-        self.note(What::Quarantined, Some(sha256), &by, now);
+        let by = ChangeAuthor::because(&quarantine.by, &quarantine.reason);
+        self.note(ChangeKind::Quarantined, Some(sha256), &by, now);
         Ok(())
     }
 
@@ -222,7 +226,7 @@ impl Record {
     pub(super) fn restore(
         &mut self,
         version: Option<&str>,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
         now: Timestamp,
     ) -> Result<(String, bool), LifeError> {
         let target = match (version, &self.current) {
@@ -248,7 +252,7 @@ impl Record {
             was_kept |= std::mem::take(&mut self.is_draining);
         }
         if was_kept {
-            self.note(What::Restored, Some(&target), by, now);
+            self.note(ChangeKind::Restored, Some(&target), by, now);
         }
         Ok((target, was_kept))
     }
@@ -270,7 +274,13 @@ impl Record {
         }
     }
 
-    fn note(&mut self, what: What, sha256: Option<&str>, by: &By<'_>, now: Timestamp) {
+    fn note(
+        &mut self,
+        what: ChangeKind,
+        sha256: Option<&str>,
+        by: &ChangeAuthor<'_>,
+        now: Timestamp,
+    ) {
         let version = sha256.and_then(|sha256| self.version(sha256));
         let version = version.map(|kept| kept.version.clone());
         let named = sha256.map(|sha256| (sha256, version.as_deref().unwrap_or("-")));
@@ -280,9 +290,9 @@ impl Record {
     /// Appends a change. `version`: hash and version number that the change is about.
     pub(super) fn note_of(
         &mut self,
-        what: What,
+        what: ChangeKind,
         version: Option<(&str, &str)>,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
         now: Timestamp,
     ) {
         self.changes.push_back(Change {
@@ -322,7 +332,7 @@ impl Record {
 mod tests {
     use super::*;
 
-    const ME: By<'_> = By::new("ada");
+    const ME: ChangeAuthor<'_> = ChangeAuthor::new("ada");
     const NOW: Timestamp = Timestamp::from_seconds(1);
 
     fn kept(sha256: &str) -> StoredVersion {
@@ -409,7 +419,7 @@ mod tests {
         record.adopt(kept("2"), &ME, NOW);
         assert_eq!(record.current.as_deref(), Some("2"));
         let told: Vec<_> = record.changes.iter().map(|change| change.what).collect();
-        use What::*;
+        use ChangeKind::*;
         let expected = [
             Added, Upgraded, Draining, Removed, Restored, RolledBack, Removed, Upgraded,
         ];

@@ -2,13 +2,13 @@
 //! end on their version.
 
 use super::change::checked;
-use super::{By, LifeError, Overview};
+use super::{ChangeAuthor, LifeError, Overview};
 use crate::Gateways;
 
 impl Gateways {
     /// Removes a gateway. Open attempts are still queried; `restore`, or adding its file, brings it
     /// back.
-    pub async fn remove(&self, name: &str, by: &By<'_>) -> Result<Overview, LifeError> {
+    pub async fn remove(&self, name: &str, by: &ChangeAuthor<'_>) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {
             let life = &self.0.life;

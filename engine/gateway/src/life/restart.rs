@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::approval::{Awaiting, Source};
 use super::record::Record;
-use super::{By, GatewayRecords, LifeError, rows};
+use super::{ChangeAuthor, GatewayRecords, LifeError, rows};
 use crate::inspect::Refused;
 use crate::throttled_io::Throttle;
 use crate::version::{ENGINE, Quarantine, Version};
@@ -63,7 +63,7 @@ impl Gateways {
             };
             let (name, mut version) = (record.name.clone(), waiting.version);
             version.source = Source::Listed;
-            let by = By::because(ENGINE, "pinned by the settings");
+            let by = ChangeAuthor::because(ENGINE, "pinned by the settings");
             let adopted = async {
                 let loaded = self.loaded(&record, &version.sha256).await?;
                 self.adopt(record, &loaded, version, &by).await

@@ -1,7 +1,7 @@
 //! Restore of a gateway after a quarantine, a drain, a removal, or a copy that could not be loaded.
 
 use super::change::checked;
-use super::{By, LifeError, Overview};
+use super::{ChangeAuthor, LifeError, Overview};
 use crate::Gateways;
 
 impl Gateways {
@@ -11,7 +11,7 @@ impl Gateways {
         &self,
         name: &str,
         version: Option<&str>,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {

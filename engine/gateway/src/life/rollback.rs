@@ -2,7 +2,7 @@
 //! has its own copy.
 
 use super::change::checked;
-use super::{By, LifeError, Overview};
+use super::{ChangeAuthor, LifeError, Overview};
 use crate::Gateways;
 
 impl Gateways {
@@ -12,7 +12,7 @@ impl Gateways {
         &self,
         name: &str,
         to: Option<&str>,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<Overview, LifeError> {
         let by = checked(by)?;
         {

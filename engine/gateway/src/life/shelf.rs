@@ -8,7 +8,7 @@ use switchyard_gateway::abi::Plugin;
 
 use super::approval::Source;
 use super::record::{Record, StoredVersion};
-use super::{By, LifeError};
+use super::{ChangeAuthor, LifeError};
 use crate::host::GatewayHost;
 use crate::library::Library;
 use crate::manifest::{Manifest, ManifestError};
@@ -55,7 +55,7 @@ impl Gateways {
         &self,
         name: &str,
         sha256: &str,
-        by: &By<'_>,
+        by: &ChangeAuthor<'_>,
     ) -> Result<Arc<Version>, LifeError> {
         let _changing = self.0.life.changing.lock().await;
         let loaded = self.0.registry.version(name, sha256);

@@ -96,7 +96,7 @@ impl Gateways {
     /// Returns one gateway with all its versions.
     pub async fn overview(&self, name: &str) -> Result<Overview, LifeError> {
         let record = self.0.life.found(name)?;
-        self.look(record).await
+        self.overview_of(record).await
     }
 
     /// Returns all gateways that were ever installed, in order of name.
@@ -104,12 +104,12 @@ impl Gateways {
         let records: Vec<Record> = self.0.life.book().records.values().cloned().collect();
         let mut all = Vec::with_capacity(records.len());
         for record in records {
-            all.push(self.look(record).await?);
+            all.push(self.overview_of(record).await?);
         }
         Ok(all)
     }
 
-    async fn look(&self, mut record: Record) -> Result<Overview, LifeError> {
+    async fn overview_of(&self, mut record: Record) -> Result<Overview, LifeError> {
         // Compare with the version that is in use now.
         if let Some(waiting) = record.awaiting.clone()
             && let Some(widens) = to_approve(&record, &waiting.version)

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::{Running, Worker, WorkerSettings};
+use super::{Worker, WorkerCall, WorkerSettings};
 use crate::host::StepError;
 use crate::inspect::{self, Inspection, Refused};
 use crate::library::Step;
@@ -28,7 +28,7 @@ pub enum DirectStep {
 }
 
 /// Call that waits for its effects; dropping it cancels it.
-pub struct BareCall(Running);
+pub struct BareCall(WorkerCall);
 
 impl DirectLibrary {
     /// Inspects a file without running any of it.
@@ -61,7 +61,7 @@ impl BareCall {
     }
 }
 
-fn stepped(said: Result<(Step, Option<Running>), StepError>) -> DirectStep {
+fn stepped(said: Result<(Step, Option<WorkerCall>), StepError>) -> DirectStep {
     match said {
         Ok((Step::Ready(message), _)) => DirectStep::Ready(message),
         Ok((Step::Pending(message), Some(running))) => {

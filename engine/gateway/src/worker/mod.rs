@@ -21,7 +21,7 @@ mod frame;
 pub mod fuzzing;
 mod inside;
 mod not_started;
-mod prints;
+mod output;
 mod process;
 mod record;
 mod walls;
@@ -89,11 +89,11 @@ struct Launch {
     memory_bytes: u64,
     accepted: Vec<String>,
     /// Whether the version is not the current one. The idle timeout of its worker is then shorter.
-    is_past: AtomicBool,
+    is_retired: AtomicBool,
 }
 
 /// Call for which a worker holds state; dropping it ends the call there.
-pub(super) struct Running {
+pub(super) struct WorkerCall {
     process: Arc<Process>,
     call: u32,
     is_held: bool,
@@ -112,7 +112,7 @@ impl Worker {
                 program: settings.program.clone(),
                 memory_bytes: settings.memory_bytes,
                 accepted: settings.accepted.clone(),
-                is_past: AtomicBool::new(false),
+                is_retired: AtomicBool::new(false),
             }),
             record: Arc::default(),
             running: Mutex::default(),
@@ -139,7 +139,7 @@ impl Worker {
         &self,
         redactor: &Redactor,
         message: &[u8],
-    ) -> Result<(Step, Option<Running>), StepError> {
+    ) -> Result<(Step, Option<WorkerCall>), StepError> {
         // Retry once: an idle worker may stop at this moment, and nothing of the call was begun
         // then.
         for _ in 0..2 {
@@ -147,7 +147,7 @@ impl Worker {
             let Some((call, answer)) = process.begin(redactor, message).map_err(StepError)? else {
                 continue;
             };
-            let running = Running {
+            let running = WorkerCall {
                 process,
                 call,
                 is_held: true,
@@ -173,10 +173,10 @@ impl Worker {
 
     /// Sets whether the version is past: no new attempts begin on it. A worker that only serves
     /// queries about earlier attempts has a shorter idle timeout.
-    pub(super) fn set_past(&self, is_past: bool) {
-        self.launch.is_past.store(is_past, Ordering::Relaxed);
+    pub(super) fn set_retired(&self, is_retired: bool) {
+        self.launch.is_retired.store(is_retired, Ordering::Relaxed);
         if let Some(process) = self.that_runs() {
-            process.look();
+            process.wake_keeper();
         }
     }
 
@@ -220,7 +220,7 @@ impl Worker {
 impl Launch {
     /// Idle timeout of the worker.
     fn idle(&self) -> Duration {
-        match self.is_past.load(Ordering::Relaxed) {
+        match self.is_retired.load(Ordering::Relaxed) {
             true => GATEWAY_WORKER_IDLE_PAST,
             false => GATEWAY_WORKER_IDLE,
         }
@@ -246,7 +246,7 @@ impl Drop for Worker {
     }
 }
 
-impl Running {
+impl WorkerCall {
     /// Resumes with the result of one effect.
     pub(super) async fn resume(self, message: &[u8]) -> Result<(Step, Option<Self>), StepError> {
         let answer = self.process.resume(self.call, message).map_err(StepError)?;
@@ -271,7 +271,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for WorkerCall {
     fn drop(&mut self) {
         if self.is_held {
             self.process.end(self.call);

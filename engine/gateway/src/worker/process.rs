@@ -23,7 +23,7 @@ use super::cpu::{self, CpuBudget};
 use super::frame::{self, Frame, Kind, Load, Loaded};
 use super::not_started::NotStarted;
 use super::record::Record;
-use super::{Launch, prints};
+use super::{Launch, output};
 use crate::library::Step;
 use crate::redact::Redactor;
 use crate::throttled_io::Throttle;
@@ -39,7 +39,7 @@ pub(super) struct Process {
     child: Mutex<Child>,
     id: u32,
     /// Reason for which the engine kills it.
-    doom: OnceLock<KillReason>,
+    reason: OnceLock<KillReason>,
     /// Reason for which it ended; a sentence.
     end: OnceLock<String>,
     /// Redactors of the latest calls, applied to its output.
@@ -144,7 +144,7 @@ impl Process {
             wake: Condvar::new(),
             id: child.id(),
             child: Mutex::new(child),
-            doom: OnceLock::new(),
+            reason: OnceLock::new(),
             end: OnceLock::new(),
             redactors: Mutex::default(),
         });
@@ -168,7 +168,7 @@ impl Process {
         let process = Arc::clone(self);
         thread::Builder::new()
             .name(format!("hear {name}"))
-            .spawn(move || prints::log(&process.launch.name, errors, |line| process.redacted(line)))
+            .spawn(move || output::log(&process.launch.name, errors, |line| process.redacted(line)))
             .map(drop)
     }
 
@@ -268,15 +268,15 @@ impl Process {
         why.map_or("its worker has ended", String::as_str)
     }
 
-    pub(super) fn kill(&self, doom: KillReason) {
-        let _ = self.doom.set(doom); // the first reason stays
+    pub(super) fn kill(&self, reason: KillReason) {
+        let _ = self.reason.set(reason); // the first reason stays
         self.shared.lock().input = None;
         self.wake.notify_one();
         let _ = self.child.lock().kill(); // it fails when the process has ended
     }
 
     /// Wakes the keeper after a change of the idle timeout.
-    pub(super) fn look(&self) {
+    pub(super) fn wake_keeper(&self) {
         let _shared = self.shared.lock(); // otherwise the keeper might be about to wait
         self.wake.notify_one();
     }
@@ -324,7 +324,7 @@ impl Process {
                 ticked = Instant::now();
             }
             has_ticked |= !rested.is_zero();
-            let doom = if shared.is_stuck() {
+            let reason = if shared.is_stuck() {
                 KillReason::Stuck
             } else if has_ticked && self.uses_stray_cpu(&mut shared) {
                 KillReason::StrayCpu
@@ -332,7 +332,7 @@ impl Process {
                 continue;
             };
             drop(shared);
-            self.kill(doom);
+            self.kill(reason);
             // Not left to the reader: a child of the worker might keep the pipe open.
             return self.ended();
         }
@@ -352,7 +352,7 @@ impl Process {
     }
 
     /// Passes on the answers of the worker until it ends.
-    fn hear(&self, output: &mut impl io::Read) -> Result<(), String> {
+    fn read_frames(&self, output: &mut impl io::Read) -> Result<(), String> {
         loop {
             match frame::read(output) {
                 Ok(Some(frame)) => self.answered(frame)?,
@@ -413,7 +413,7 @@ impl Process {
             std::mem::take(&mut shared.calls)
         };
         drop(child);
-        let why = match (self.doom.get(), status) {
+        let why = match (self.reason.get(), status) {
             (Some(KillReason::NotNeeded), _) => "its worker was stopped".to_owned(),
             (Some(KillReason::Stuck), _) => STUCK.to_owned(),
             (Some(KillReason::StrayCpu), _) => STRAY_CPU.to_owned(),
@@ -422,7 +422,7 @@ impl Process {
             (None, Err(why)) => format!("its worker ended: {why}"),
         };
         self.wake.notify_one();
-        let is_death = !matches!(self.doom.get(), Some(KillReason::NotNeeded));
+        let is_death = !matches!(self.reason.get(), Some(KillReason::NotNeeded));
         if is_death {
             let (name, sha256) = (&self.launch.name, &self.launch.sha256);
             let open = calls.len();
@@ -435,7 +435,7 @@ impl Process {
             );
             metrics::counter!("switchyard_gateway_worker_deaths_total", "gateway" => name.clone())
                 .increment(1);
-            if let Some(KillReason::StrayCpu) = self.doom.get() {
+            if let Some(KillReason::StrayCpu) = self.reason.get() {
                 let counter = metrics::counter!(
                     "switchyard_gateway_worker_stray_cpu_total", "gateway" => name.clone()
                 );
@@ -526,12 +526,12 @@ fn read(
         }
         Err(NotStarted::Refused(refusal)) => {
             let _ = tell.send(Err(NotStarted::Refused(refusal)));
-            let _ = process.doom.set(KillReason::NotNeeded);
+            let _ = process.reason.set(KillReason::NotNeeded);
             false
         }
         Err(NotStarted::Failed(_)) => false,
     };
-    if is_loaded && let Err(why) = process.hear(&mut output) {
+    if is_loaded && let Err(why) = process.read_frames(&mut output) {
         process.kill(KillReason::ProtocolError(why));
     }
     process.ended();

@@ -23,7 +23,7 @@ impl MemoryDisk {
 
 /// At which flush, counted from 1, a process dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Death {
+pub enum CrashPoint {
     Never,
     /// No row of the flush is written.
     Before(u64),
@@ -36,13 +36,13 @@ pub enum Death {
 #[derive(Clone)]
 pub struct CrashingKv {
     disk: MemoryDisk,
-    death: Death,
+    death: CrashPoint,
     flushes: Arc<AtomicU64>,
     dead: Arc<AtomicBool>,
 }
 
 impl CrashingKv {
-    pub fn new(disk: &MemoryDisk, death: Death) -> Self {
+    pub fn new(disk: &MemoryDisk, death: CrashPoint) -> Self {
         Self {
             disk: disk.clone(),
             death,
@@ -81,8 +81,8 @@ impl Kv for CrashingKv {
         if !self.is_dead() {
             let flush = self.flushes.fetch_add(1, Ordering::SeqCst) + 1;
             match self.death {
-                Death::Before(at) if at == flush => self.kill(),
-                Death::After(at) if at == flush => {
+                CrashPoint::Before(at) if at == flush => self.kill(),
+                CrashPoint::After(at) if at == flush => {
                     self.disk.0.write(changes)?;
                     self.kill();
                 }

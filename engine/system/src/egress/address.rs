@@ -12,14 +12,14 @@ pub enum AddressScope {
     Never(&'static str),
 }
 
-pub fn reach(address: IpAddr) -> AddressScope {
+pub fn scope_of(address: IpAddr) -> AddressScope {
     match address {
-        IpAddr::V4(address) => reach_v4(address),
-        IpAddr::V6(address) => reach_v6(address),
+        IpAddr::V4(address) => scope_of_v4(address),
+        IpAddr::V6(address) => scope_of_v6(address),
     }
 }
 
-fn reach_v4(address: Ipv4Addr) -> AddressScope {
+fn scope_of_v4(address: Ipv4Addr) -> AddressScope {
     let find = |ranges: &[(&str, u8, &'static str)]| {
         ranges
             .iter()
@@ -32,7 +32,7 @@ fn reach_v4(address: Ipv4Addr) -> AddressScope {
     find(PRIVATE_V4).map_or(AddressScope::Public, AddressScope::Private)
 }
 
-fn reach_v6(address: Ipv6Addr) -> AddressScope {
+fn scope_of_v6(address: Ipv6Addr) -> AddressScope {
     let find = |ranges: &[(&str, u8, &'static str)]| {
         ranges
             .iter()
@@ -50,7 +50,7 @@ fn reach_v6(address: Ipv6Addr) -> AddressScope {
         // inside, and never private.
         let [.., high, low] = address.segments();
         let inside = Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
-        return match reach_v4(inside) {
+        return match scope_of_v4(inside) {
             AddressScope::Public => AddressScope::Public,
             AddressScope::Private(_) | AddressScope::Never(_) => {
                 AddressScope::Never("a private IPv4 address behind NAT64")

@@ -113,7 +113,7 @@ impl Policy {
     }
 
     fn check_address(&self, address: IpAddr) -> Result<(), Forbidden> {
-        match address::reach(address) {
+        match address::scope_of(address) {
             AddressScope::Public => Ok(()),
             AddressScope::Private(_) if self.allow_private || self.lists(address) => Ok(()),
             AddressScope::Private(what) | AddressScope::Never(what) => {
@@ -179,7 +179,7 @@ impl Names {
 /// Whether this is an address on the public Internet. Everything that is set aside for something
 /// else is not.
 pub fn is_public(address: IpAddr) -> bool {
-    address::reach(address) == AddressScope::Public
+    address::scope_of(address) == AddressScope::Public
 }
 
 /// Parses a URL. Besides the refusals of [`check_form`], it refuses an unusual form of an IPv4

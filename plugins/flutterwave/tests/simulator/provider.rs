@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::hmac;
 use serde_json::json;
-use switchyard_testkit::{Ledger, Letter, Movement};
+use switchyard_testkit::{Ledger, LedgerEntry, Letter};
 
 use super::shapes::{self, number};
 use super::{BAD_NUMBER, GOOD_CARD, HASH};
@@ -276,7 +276,7 @@ impl State {
     }
 
     fn write(&self, paper: &Paper) {
-        self.books.write(Movement {
+        self.books.write(LedgerEntry {
             reference: paper.reference.clone(),
             account: paper.account.clone(),
             amount: paper.amount.clone(),

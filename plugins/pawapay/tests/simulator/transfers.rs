@@ -1,7 +1,7 @@
 //! The provider's side of deposits, payouts and refunds.
 
 use serde_json::{Map, Value, json};
-use switchyard_testkit::{Letter, Movement};
+use switchyard_testkit::{LedgerEntry, Letter};
 
 use super::State;
 use super::providers::{Provider, fate_of};
@@ -155,7 +155,7 @@ impl State {
             "COMPLETED" | "STUCK" => {
                 transfer.status = "COMPLETED";
                 let text = |name: &str| transfer.request[name].as_str().unwrap().to_owned();
-                self.books.write(Movement {
+                self.books.write(LedgerEntry {
                     reference: id.to_owned(),
                     account: transfer.account(),
                     amount: text("amount"),

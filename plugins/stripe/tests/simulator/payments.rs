@@ -1,7 +1,7 @@
 //! Sessions and the payments behind them.
 
 use serde_json::{Value, json};
-use switchyard_testkit::Movement;
+use switchyard_testkit::LedgerEntry;
 
 use super::State;
 use super::form::{Form, entries};
@@ -190,7 +190,7 @@ impl State {
         let Some(session) = self.session(id).cloned() else {
             return;
         };
-        self.books.write(Movement {
+        self.books.write(LedgerEntry {
             reference: session.reference().to_owned(),
             account: session.text("customer_email").to_owned(),
             amount: session.amount().to_string(),

@@ -1,7 +1,7 @@
 //! Money back.
 
 use serde_json::{Value, json};
-use switchyard_testkit::Movement;
+use switchyard_testkit::LedgerEntry;
 
 use super::State;
 use super::form::{Form, entries};
@@ -73,7 +73,7 @@ impl State {
 
     fn pay_back(&self, refund: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        self.paid_back.write(Movement {
+        self.paid_back.write(LedgerEntry {
             reference: text(&refund["metadata"]["switchyard_reference"]),
             account: text(&refund["payment_intent"]),
             amount: refund["amount"].to_string(),

@@ -288,7 +288,7 @@ fn arrive(world: &mut Calls, at: u8, executed: bool) {
 /// that arrived, and while no other one may arrive in its place.
 fn outcome(world: &Calls) -> Option<Known> {
     let call = world.call?;
-    if call.tally.is_out() {
+    if call.tally.is_sending() {
         return None;
     }
     let told = world.requests.iter().filter(|request| request.is_answered);

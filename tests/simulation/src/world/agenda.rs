@@ -25,7 +25,7 @@ pub struct Order {
 }
 
 /// Sender for the result of a request to a provider.
-pub type Reply = oneshot::Sender<super::network::Heard>;
+pub type Reply = oneshot::Sender<super::network::RecentResults>;
 
 /// A future happening.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The merchants' endpoints, which fail, hang and lose their acknowledgments, and the mail server.
 
 use switchyard_engine::webhook::service_signature;
-use switchyard_system::simulation::{Cut, Request, Response};
+use switchyard_system::simulation::{NetworkError, Request, Response};
 use tokio::time::{Duration, sleep};
 
 use super::{SECOND, Shared, World};
@@ -15,12 +15,12 @@ pub const SECRET: &str = "whsec_c2ltdWxhdGlvbi1zaW11bGF0aW9uLXNpbXVsYXRpb24=";
 enum End {
     Answered(u16),
     /// Received, but the acknowledgment is lost.
-    Cut,
+    NetworkError,
     Silence,
     NobodyListens,
 }
 
-pub async fn receive(world: Shared, mut request: Request) -> Result<Response, Cut> {
+pub async fn receive(world: Shared, mut request: Request) -> Result<Response, NetworkError> {
     network::to_merchant(&world, &mut request);
     let (end, millis) = {
         let mut world = world.lock();
@@ -46,13 +46,13 @@ pub async fn receive(world: Shared, mut request: Request) -> Result<Response, Cu
                 body: b"ok".to_vec(),
             })
         }
-        End::Cut => Err(Cut::Broken),
-        End::NobodyListens => Err(Cut::Refused),
+        End::NetworkError => Err(NetworkError::Broken),
+        End::NobodyListens => Err(NetworkError::Refused),
         End::Silence => std::future::pending().await,
     }
 }
 
-pub async fn mail(world: Shared, request: Request) -> Result<Response, Cut> {
+pub async fn mail(world: Shared, request: Request) -> Result<Response, NetworkError> {
     let end = world.lock().takes_mail(&request);
     sleep(Duration::from_millis(50)).await;
     match end {
@@ -66,8 +66,8 @@ pub async fn mail(world: Shared, request: Request) -> Result<Response, Cut> {
                 body: Vec::new(),
             })
         }
-        End::Cut => Err(Cut::Broken),
-        End::NobodyListens => Err(Cut::Refused),
+        End::NetworkError => Err(NetworkError::Broken),
+        End::NobodyListens => Err(NetworkError::Refused),
         End::Silence => std::future::pending().await,
     }
 }
@@ -83,12 +83,12 @@ impl World {
         let end = match (fails, self.network.below(4)) {
             _ if is_refused => End::Answered(450),
             (false, _) => End::Answered(250),
-            (true, 0) => End::Cut,
+            (true, 0) => End::NetworkError,
             (true, 1) => End::NobodyListens,
             (true, _) => End::Answered(450),
         };
         let (at, life, id) = (self.now(), self.life, request.header("id").to_owned());
-        let taken = matches!(end, End::Answered(250) | End::Cut);
+        let taken = matches!(end, End::Answered(250) | End::NetworkError);
         self.note(format_args!("mail {id} to {}, taken: {taken}", request.url));
         if taken {
             self.evidence.mails.push(Mail {
@@ -138,7 +138,7 @@ impl World {
         match self.network.below(5) {
             0 => End::Answered(500),
             1 => End::Answered(302),
-            2 => End::Cut,
+            2 => End::NetworkError,
             3 => End::Silence,
             _ => End::NobodyListens,
         }
@@ -151,7 +151,7 @@ impl World {
             // A 410 means that no receiver saw the request.
             End::Answered(410) => (false, false),
             End::Answered(status) => (true, *status == 200),
-            End::Cut | End::Silence => (true, false),
+            End::NetworkError | End::Silence => (true, false),
             End::NobodyListens => (false, false),
         };
         let delivery = Delivery {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use switchyard_system::simulation::{Cut, Line, Request, Response, To};
+use switchyard_system::simulation::{Network, NetworkError, Request, Response, To};
 use tokio::sync::oneshot;
 use tokio::time::{Duration, sleep};
 
@@ -31,10 +31,10 @@ pub struct Letter {
 }
 
 /// Transit time of a provider's response, and the response.
-pub type Heard = (Duration, Result<Response, Cut>);
+pub type RecentResults = (Duration, Result<Response, NetworkError>);
 
 /// The network of the process, for the engine.
-pub fn line(world: &Shared) -> Line {
+pub fn line(world: &Shared) -> Network {
     let world = world.clone();
     Arc::new(move |request| {
         let world = world.clone();
@@ -48,7 +48,7 @@ pub fn line(world: &Shared) -> Line {
     })
 }
 
-async fn to_provider(world: Shared, mut request: Request) -> Result<Response, Cut> {
+async fn to_provider(world: Shared, mut request: Request) -> Result<Response, NetworkError> {
     network::to_provider(&mut request);
     let letter = Letter::of(&request);
     if letter.path == TOKEN_PATH {
@@ -58,11 +58,11 @@ async fn to_provider(world: Shared, mut request: Request) -> Result<Response, Cu
     let (reference, method) = (letter.reference(), letter.method.clone());
     let leaves = world.lock().leaves(letter);
     let answer = match leaves {
-        Leaves::NotAtAll => return Err(Cut::Refused),
+        Leaves::NotAtAll => return Err(NetworkError::Refused),
         Leaves::IntoSilence => std::future::pending().await,
         Leaves::IntoBreak(after) => {
             sleep(after).await;
-            return Err(Cut::Broken);
+            return Err(NetworkError::Broken);
         }
         Leaves::OnItsWay(answer) => answer,
     };
@@ -96,7 +96,7 @@ enum Leaves {
     NotAtAll,
     IntoSilence,
     IntoBreak(Duration),
-    OnItsWay(oneshot::Receiver<Heard>),
+    OnItsWay(oneshot::Receiver<RecentResults>),
 }
 
 impl Letter {
@@ -139,7 +139,7 @@ impl Letter {
 
 impl World {
     /// Records that the process reads a response. False if the process crashes before.
-    fn hears(&mut self, of: &str, method: &str, result: &Result<Response, Cut>) -> bool {
+    fn hears(&mut self, of: &str, method: &str, result: &Result<Response, NetworkError>) -> bool {
         if self.step("before an answer is read") {
             return false;
         }
@@ -271,7 +271,7 @@ impl World {
                 headers: Vec::new(),
                 body: body.into_bytes(),
             }),
-            (true, true) => Err(Cut::Broken),
+            (true, true) => Err(NetworkError::Broken),
             (true, false) => {
                 self.note(format_args!("the answer about {reference} is lost"));
                 return; // the reply is dropped, so the caller waits for its timeout

@@ -1,6 +1,6 @@
 //! Access tokens of the providers. Each is for one of a provider's environments, and expires.
 
-use switchyard_system::simulation::{Cut, Response};
+use switchyard_system::simulation::{NetworkError, Response};
 use tokio::time::{Duration, sleep};
 
 use super::network::Letter;
@@ -8,7 +8,7 @@ use super::{SECOND, Shared, World};
 use crate::gateway::IDEMPOTENT;
 
 /// Issues a token for `host`: `s0.live@` and the microsecond at which it expires.
-pub(super) async fn issue(world: Shared, host: String) -> Result<Response, Cut> {
+pub(super) async fn issue(world: Shared, host: String) -> Result<Response, NetworkError> {
     let issued = {
         let mut world = world.lock();
         let dies = world.step("before a request leaves");

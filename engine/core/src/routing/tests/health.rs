@@ -37,7 +37,7 @@ struct Road {
     now: u64,
     sent_while_open: u64,
     plans_while_open: u64,
-    turns: Vec<(Turn, u64)>,
+    turns: Vec<(BreakerTransition, u64)>,
 }
 
 impl Road {
@@ -55,7 +55,7 @@ impl Road {
         for _ in 0..seconds * 20 {
             self.now += 50;
             let now = at(self.now);
-            if self.health.heard(&key(), now).numbers.open {
+            if self.health.recent(&key(), now).numbers.open {
                 self.plans_while_open += 1;
                 if !self.health.grant(&key(), now) {
                     continue;
@@ -80,13 +80,13 @@ fn a_breaker_opens_within_30_s_probes_at_most_5_percent_and_closes_within_60_s_o
             alternate
         });
         let (turn, opened) = road.turns[0];
-        assert_eq!((turn, road.turns.len()), (Turn::Opened, 1));
+        assert_eq!((turn, road.turns.len()), (BreakerTransition::Opened, 1));
         assert!(opened - past * 1_000 <= 30_000, "{opened}");
         assert!(road.sent_while_open * 20 <= road.plans_while_open);
         assert!(road.sent_while_open > 100, "it is probed");
         road.drive(60, |_| true);
         let (turn, closed) = road.turns[1];
-        assert_eq!((turn, road.turns.len()), (Turn::Closed, 2));
+        assert_eq!((turn, road.turns.len()), (BreakerTransition::Closed, 2));
         assert!(closed - (past + 300) * 1_000 <= 60_000, "{closed}");
     }
 }
@@ -101,7 +101,7 @@ fn a_dead_provider_with_little_traffic_is_found_by_its_faults_in_a_row() {
     let now = at(4 * 60_000);
     assert_eq!(
         health.note(&key(), verdict(false), now, now),
-        Some(Turn::Opened)
+        Some(BreakerTransition::Opened)
     );
     // Too little traffic for one in twenty: a probe every ten minutes.
     assert!(!health.grant(&key(), at(14 * 60_000 - 1)));
@@ -125,12 +125,12 @@ fn calls_that_began_before_it_opened_do_not_close_it() {
     let turns: Vec<_> = (0..5)
         .filter_map(|_| health.note(&key(), verdict(false), at(0), at(1_000)))
         .collect();
-    assert_eq!(turns, [Turn::Opened]);
+    assert_eq!(turns, [BreakerTransition::Opened]);
     for _ in 0..100 {
         assert_eq!(health.note(&key(), verdict(true), at(500), at(2_000)), None);
     }
     let turns = (0..10).map(|_| health.note(&key(), verdict(true), at(2_000), at(3_000)));
-    assert_eq!(turns.last(), Some(Some(Turn::Closed)));
+    assert_eq!(turns.last(), Some(Some(BreakerTransition::Closed)));
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn an_empty_account_is_less_preferred_for_ten_minutes_or_until_money_moves() {
         works: Some(true),
         succeeded: None,
     };
-    let short = |health: &Health, millis| health.heard(&key(), at(millis)).numbers.short_of_funds;
+    let short = |health: &Health, millis| health.recent(&key(), at(millis)).numbers.short_of_funds;
     health.note(&key(), empty, at(0), at(0));
     assert!(short(&health, 599_999));
     assert!(!short(&health, 600_000));
-    assert!(!health.heard(&key(), at(0)).numbers.open);
+    assert!(!health.recent(&key(), at(0)).numbers.open);
     health.note(&key(), verdict(true), at(1_000), at(1_000));
     assert!(!short(&health, 1_000));
 }
@@ -223,7 +223,7 @@ fn numbers_leave_with_the_time() {
         let now = at(second * 1_000);
         health.note(&key(), verdict(second % 4 != 0), now, now);
     }
-    let numbers = |millis| health.heard(&key(), at(millis)).numbers;
+    let numbers = |millis| health.recent(&key(), at(millis)).numbers;
     assert_eq!((numbers(9_000).calls, numbers(9_000).faults), (10, 3));
     assert_eq!((numbers(60_000).calls, numbers(60_000).ended), (0, 10));
     assert_eq!(numbers(24 * 60_000).ended, 10);
@@ -242,7 +242,7 @@ fn memory_is_bounded_and_what_is_in_use_is_kept() {
         health.note(&key(), verdict(true), START, START);
         assert!(health.all(START).len() <= 100);
     }
-    assert_eq!(health.heard(&key(), START).numbers.ended, 10_000);
+    assert_eq!(health.recent(&key(), START).numbers.ended, 10_000);
 }
 
 proptest! {
@@ -259,7 +259,7 @@ proptest! {
         });
         prop_assert!(road.sent_while_open * 20 <= road.plans_while_open);
         road.drive(60, |_| true);
-        let open = road.health.heard(&key(), at(road.now)).numbers.open;
+        let open = road.health.recent(&key(), at(road.now)).numbers.open;
         prop_assert!(!open);
         prop_assert!(road.sent_while_open * 20 <= road.plans_while_open);
     }
@@ -273,7 +273,7 @@ fn faults_are_one_row_while_no_more_than_ten_minutes_lie_between_them() {
             health.note(&key(), verdict(false), START, START);
         }
         health.note(&key(), verdict(false), START, at(pause));
-        let numbers = health.heard(&key(), at(pause)).numbers;
+        let numbers = health.recent(&key(), at(pause)).numbers;
         assert_eq!(numbers.open, opens, "{pause}");
     }
 }
@@ -285,11 +285,11 @@ fn only_calls_that_began_before_the_breaker_opened_tell_nothing_of_healing() {
         for _ in 0..5 {
             health.note(&key(), verdict(false), START, at(1_000));
         }
-        assert!(health.heard(&key(), at(1_000)).numbers.open);
+        assert!(health.recent(&key(), at(1_000)).numbers.open);
         for _ in 0..10 {
             health.note(&key(), verdict(true), at(began), at(2_000));
         }
-        let numbers = health.heard(&key(), at(2_000)).numbers;
+        let numbers = health.recent(&key(), at(2_000)).numbers;
         assert_eq!(!numbers.open, closes, "{began}");
     }
 }
@@ -302,7 +302,7 @@ fn shares_are_of_a_thousand_and_a_rate_that_was_seen_twenty_times_is_half_a_gues
     let shares = [(0, 0), (1, 2), (1, 3), (20, 20)].map(|(part, whole)| per_mille(part, whole));
     assert_eq!(shares, [0, 500, 333, 1_000]);
     let rate = |ended, succeeded| {
-        rate_per_mille(Heard {
+        rate_per_mille(RecentResults {
             numbers: HealthNumbers {
                 ended,
                 succeeded,
@@ -317,7 +317,7 @@ fn shares_are_of_a_thousand_and_a_rate_that_was_seen_twenty_times_is_half_a_gues
 #[test]
 fn an_open_breaker_without_calls_lately_shows_the_faults_with_which_it_opened() {
     let mut health = Health::new(1);
-    let faults = |health: &Health, millis| health.heard(&key(), at(millis)).faults_per_mille;
+    let faults = |health: &Health, millis| health.recent(&key(), at(millis)).faults_per_mille;
     assert_eq!(faults(&health, 0), 0);
     for good in [true, true, false, false, false, false, false, false] {
         health.note(&key(), verdict(good), START, START);
@@ -346,7 +346,7 @@ fn a_breaker_that_closes_counts_anew() {
     for good in [[false; 5].as_slice(), &[true; 10]].concat() {
         health.note(&key(), verdict(good), START, START);
     }
-    let numbers = health.heard(&key(), START).numbers;
+    let numbers = health.recent(&key(), START).numbers;
     assert_eq!((numbers.open, numbers.calls, numbers.faults), (false, 0, 0));
 }
 
@@ -377,7 +377,7 @@ fn a_connection_of_the_older_half_is_still_known_to_the_plan() {
         connection: id(1),
         ..key()
     };
-    assert_eq!(health.heard(&first, START).numbers.ended, 1);
+    assert_eq!(health.recent(&first, START).numbers.ended, 1);
 }
 
 #[test]

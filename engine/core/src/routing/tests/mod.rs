@@ -19,7 +19,7 @@ fn id(number: u128) -> ConnectionId {
     ConnectionId::new(ulid::Ulid::from_parts(1, number))
 }
 
-fn offer(number: u128, standing: Standing) -> Offer {
+fn offer(number: u128, standing: Eligibility) -> Offer {
     let candidate = Candidate {
         connection: id(number),
         gateway: format!("gateway_{number}"),
@@ -39,18 +39,18 @@ fn offer(number: u128, standing: Standing) -> Offer {
 /// Connections 1 to `count`, oldest first, all able.
 fn able(count: u128) -> Vec<Offer> {
     (1..=count)
-        .map(|number| offer(number, Standing::CanServe))
+        .map(|number| offer(number, Eligibility::CanServe))
         .collect()
 }
 
-fn asked(metadata: &BTreeMap<String, String>) -> Asked<'_> {
-    Asked {
+fn asked(metadata: &BTreeMap<String, String>) -> RouteRequest<'_> {
+    RouteRequest {
         kind: Kind::Payment,
         method: "mtn_bj",
         country: Some("BJ"),
         amount: Some(amount(10_000, "XOF")),
         metadata,
-        roll: Roll::of(7),
+        roll: WeightedDraw::of(7),
     }
 }
 
@@ -73,21 +73,21 @@ fn numbers(route: &Route) -> Vec<u128> {
         .collect()
 }
 
-fn healthy(_: ConnectionId) -> Heard {
-    Heard::default()
+fn healthy(_: ConnectionId) -> RecentResults {
+    RecentResults::default()
 }
 
 fn never(_: ConnectionId) -> bool {
     false
 }
 
-fn planned(set: &RuleSet, asked: &Asked<'_>, offers: Vec<Offer>) -> Route {
-    let in_force = InForce { version: 3, set };
+fn planned(set: &RuleSet, asked: &RouteRequest<'_>, offers: Vec<Offer>) -> Route {
+    let in_force = ActiveRules { version: 3, set };
     plan(offers, asked, Some(in_force), healthy, never)
 }
 
-fn sick(faults_per_mille: u32) -> Heard {
-    Heard {
+fn sick(faults_per_mille: u32) -> RecentResults {
+    RecentResults {
         numbers: HealthNumbers {
             open: true,
             ..HealthNumbers::default()

@@ -13,14 +13,14 @@ use crate::routing::Strategy;
 fn connections_that_can_serve_are_tried_in_their_order_and_the_others_are_named_with_a_reason() {
     let nothing = BTreeMap::new();
     let offers = vec![
-        offer(1, Standing::Disabled),
-        offer(2, Standing::CanServe),
-        offer(3, Standing::GatewayMissing),
-        offer(4, Standing::CanServe),
-        offer(5, Standing::AmountOutOfRange),
-        offer(6, Standing::MethodNotServed),
-        offer(7, Standing::InQuarantine),
-        offer(8, Standing::Draining),
+        offer(1, Eligibility::Disabled),
+        offer(2, Eligibility::CanServe),
+        offer(3, Eligibility::GatewayMissing),
+        offer(4, Eligibility::CanServe),
+        offer(5, Eligibility::AmountOutOfRange),
+        offer(6, Eligibility::MethodNotServed),
+        offer(7, Eligibility::InQuarantine),
+        offer(8, Eligibility::Draining),
     ];
     let route = plan(offers, &asked(&nothing), None, healthy, never);
     assert_eq!(numbers(&route), [2, 4]);
@@ -44,19 +44,19 @@ fn nobody_is_chosen_when_nobody_can_serve() {
 #[test]
 fn who_is_sick_or_short_of_funds_comes_after_who_is_well_and_the_decision_says_so() {
     let nothing = BTreeMap::new();
-    let heard = |connection| match connection {
+    let recent = |connection| match connection {
         one if one == id(1) => sick(600),
         two if two == id(2) => sick(400),
-        three if three == id(3) => Heard {
+        three if three == id(3) => RecentResults {
             numbers: HealthNumbers {
                 short_of_funds: true,
                 ..HealthNumbers::default()
             },
-            ..Heard::default()
+            ..RecentResults::default()
         },
-        _ => Heard::default(),
+        _ => RecentResults::default(),
     };
-    let route = plan(able(4), &asked(&nothing), None, heard, never);
+    let route = plan(able(4), &asked(&nothing), None, recent, never);
     assert_eq!(numbers(&route), [4, 3, 2, 1]);
     let because = &route.decision.chosen_because;
     assert!(because.contains("would come first"), "{because}");
@@ -67,20 +67,20 @@ fn who_is_sick_or_short_of_funds_comes_after_who_is_well_and_the_decision_says_s
 #[test]
 fn of_two_sick_connections_the_one_with_funds_comes_first() {
     let nothing = BTreeMap::new();
-    let heard = |connection| {
-        let mut heard = sick(600);
-        heard.numbers.short_of_funds = connection == id(1);
-        heard
+    let recent = |connection| {
+        let mut recent = sick(600);
+        recent.numbers.short_of_funds = connection == id(1);
+        recent
     };
-    let route = plan(able(2), &asked(&nothing), None, heard, never);
+    let route = plan(able(2), &asked(&nothing), None, recent, never);
     assert_eq!(numbers(&route), [2, 1]);
 }
 
 #[test]
 fn an_open_breaker_never_makes_a_payment_impossible() {
     let nothing = BTreeMap::new();
-    let heard = |connection| sick(if connection == id(2) { 300 } else { 900 });
-    let route = plan(able(3), &asked(&nothing), None, heard, never);
+    let recent = |connection| sick(if connection == id(2) { 300 } else { 900 });
+    let route = plan(able(3), &asked(&nothing), None, recent, never);
     assert_eq!(numbers(&route), [2, 1, 3]);
     let because = &route.decision.chosen_because;
     assert!(because.contains("least sick"), "{because}");
@@ -89,19 +89,19 @@ fn an_open_breaker_never_makes_a_payment_impossible() {
 #[test]
 fn only_a_connection_that_would_have_been_first_is_probed() {
     let nothing = BTreeMap::new();
-    let heard = |connection| match connection {
-        two if two == id(2) => Heard::default(),
+    let recent = |connection| match connection {
+        two if two == id(2) => RecentResults::default(),
         _ => sick(900),
     };
     let mut questions = Vec::new();
-    let route = plan(able(3), &asked(&nothing), None, heard, |connection| {
+    let route = plan(able(3), &asked(&nothing), None, recent, |connection| {
         questions.push(connection);
         true
     });
     assert_eq!(questions, [id(1)], "the third is behind one that is well");
     assert_eq!(numbers(&route), [1, 2, 3]);
     assert!(route.decision.chosen_because.starts_with("a probe"));
-    let alone = plan(able(1), &asked(&nothing), None, heard, |_| {
+    let alone = plan(able(1), &asked(&nothing), None, recent, |_| {
         panic!("there is nobody to spare it for")
     });
     assert_eq!(numbers(&alone), [1]);
@@ -147,16 +147,16 @@ proptest! {
         let set = RuleSet { rules: vec![rule], fees: Vec::new() };
         prop_assert_eq!(set.check(), Ok(()));
         let offers = able.iter().zip(1..).map(|(able, number)| {
-            offer(number, if *able { Standing::CanServe } else { Standing::Disabled })
+            offer(number, if *able { Eligibility::CanServe } else { Eligibility::Disabled })
         });
         let nothing = BTreeMap::new();
-        let asked = Asked { roll: Roll::of(seed), ..asked(&nothing) };
-        let heard = |connection: ConnectionId| match open[connection.ulid().random() as usize - 1] {
+        let asked = RouteRequest { roll: WeightedDraw::of(seed), ..asked(&nothing) };
+        let recent = |connection: ConnectionId| match open[connection.ulid().random() as usize - 1] {
             true => sick(500),
-            false => Heard::default(),
+            false => RecentResults::default(),
         };
-        let in_force = InForce { version: 1, set: &set };
-        let route = plan(offers.collect(), &asked, Some(in_force), heard, |_| probes);
+        let in_force = ActiveRules { version: 1, set: &set };
+        let route = plan(offers.collect(), &asked, Some(in_force), recent, |_| probes);
         let mut order = numbers(&route);
         order.sort_unstable();
         let expected: Vec<u128> = (1..=7_u128)

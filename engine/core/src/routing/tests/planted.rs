@@ -6,16 +6,16 @@ use crate::time::Timestamp;
 #[test]
 fn a_sick_connection_behind_a_healthy_one_is_not_asked_for_a_probe() {
     let nothing = BTreeMap::new();
-    let heard = |connection| match connection {
+    let recent = |connection| match connection {
         one if one == id(2) => sick(600),
-        _ => Heard::default(),
+        _ => RecentResults::default(),
     };
     let mut asked_for = Vec::new();
     let grant = |connection| {
         asked_for.push(connection);
         true
     };
-    let route = plan(able(2), &asked(&nothing), None, heard, grant);
+    let route = plan(able(2), &asked(&nothing), None, recent, grant);
     assert_eq!(numbers(&route), [1, 2]);
     assert_eq!(asked_for, []);
 }
@@ -54,7 +54,7 @@ fn an_account_stays_short_until_money_moves_although_the_provider_answers() {
     };
     let mut note = |verdict| {
         health.note(&key, verdict, now, now);
-        health.heard(&key, now).numbers.short_of_funds
+        health.recent(&key, now).numbers.short_of_funds
     };
     assert!(note(answers(None, true)));
     assert!(note(answers(None, false)), "a pending one");

@@ -31,7 +31,7 @@ fn open_breaker(limit: usize) -> Health {
     for _ in 0..5 {
         health.note(&key(1), verdict(false), at(0), at(0));
     }
-    assert!(health.heard(&key(1), at(0)).numbers.open);
+    assert!(health.recent(&key(1), at(0)).numbers.open);
     health
 }
 
@@ -74,19 +74,19 @@ fn three_faults_of_ten_open_a_breaker() {
             health.note(&key(1), verdict(good), at(call), at(call))
         })
         .collect();
-    let numbers = health.heard(&key(1), at(19)).numbers;
+    let numbers = health.recent(&key(1), at(19)).numbers;
     assert_eq!((numbers.calls, numbers.faults), (20, 6));
-    assert_eq!(turns.last(), Some(&Some(Turn::Opened)));
+    assert_eq!(turns.last(), Some(&Some(BreakerTransition::Opened)));
 }
 
 #[test]
 fn the_second_of_two_sick_connections_is_probed_when_the_first_is_not() {
     let metadata = BTreeMap::new();
-    let heard = |connection| match connection == id(3) {
-        true => Heard::default(),
+    let recent = |connection| match connection == id(3) {
+        true => RecentResults::default(),
         false => sick(500),
     };
-    let route = plan(able(3), &asked(&metadata), None, heard, |connection| {
+    let route = plan(able(3), &asked(&metadata), None, recent, |connection| {
         connection == id(2)
     });
     assert_eq!(numbers(&route), [2, 3, 1]);
@@ -105,7 +105,7 @@ fn a_silent_connection_is_as_sick_as_when_its_breaker_opened() {
     for call in 0..20 {
         health.note(&key(1), verdict(call < 15), at(0), at(0));
     }
-    let heard = health.heard(&key(1), at(3_600));
-    assert!(heard.numbers.open);
-    assert_eq!((heard.numbers.calls, heard.faults_per_mille), (0, 250));
+    let recent = health.recent(&key(1), at(3_600));
+    assert!(recent.numbers.open);
+    assert_eq!((recent.numbers.calls, recent.faults_per_mille), (0, 250));
 }

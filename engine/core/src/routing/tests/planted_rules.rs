@@ -49,7 +49,7 @@ fn a_success_that_a_query_found_is_an_end() {
     };
     let mut health = Health::new(10);
     health.note(&key, found, START, START);
-    let numbers = health.heard(&key, START).numbers;
+    let numbers = health.recent(&key, START).numbers;
     assert_eq!((numbers.ended, numbers.succeeded), (1, 1));
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn matches(when: &str, asked: &Asked<'_>) -> bool {
+fn matches(when: &str, asked: &RouteRequest<'_>) -> bool {
     let set = one_rule(&format!(
         r#"{{"match": {when}, "strategy": {{"type": "cheapest"}}}}"#
     ));
@@ -41,7 +41,7 @@ fn a_rule_matches_when_all_that_it_gives_holds() {
     for (when, holds) in table {
         assert_eq!(matches(when, &asked), holds, "{when}");
     }
-    let unknown = Asked {
+    let unknown = RouteRequest {
         country: None,
         ..asked
     };

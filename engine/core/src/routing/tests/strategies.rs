@@ -37,8 +37,8 @@ fn weights_are_met_over_many_transactions_and_one_transaction_draws_the_same_eac
     let mut rng = StdRng::seed_from_u64(1);
     let (mut firsts, mut seconds) = ([0_u32; 4], [0_u32; 4]);
     for _ in 0..20_000 {
-        let asked = Asked {
-            roll: Roll::of(rng.random()),
+        let asked = RouteRequest {
+            roll: WeightedDraw::of(rng.random()),
             ..asked(&nothing)
         };
         let route = planned(&set, &asked, able(4));
@@ -69,10 +69,10 @@ fn weights_of_connections_that_cannot_serve_are_shared_among_the_others() {
         r#"{{"strategy": {{"type": "weighted", "weights": {weights}}}}}"#
     ));
     let mut offers = able(2);
-    offers[0].standing = Standing::Disabled;
+    offers[0].standing = Eligibility::Disabled;
     let route = planned(&set, &asked(&nothing), offers);
     assert_eq!(numbers(&route), [2]);
-    assert_eq!(route.decision.roll, Some(Roll::of(7).shown()));
+    assert_eq!(route.decision.roll, Some(WeightedDraw::of(7).shown()));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn the_cheapest_is_first_and_one_without_a_known_fee_is_last() {
         .to_owned(),
     );
     let at = |minor| {
-        let asked = Asked {
+        let asked = RouteRequest {
             amount: Some(amount(minor, "XOF")),
             ..asked(&nothing)
         };
@@ -103,7 +103,7 @@ fn the_cheapest_is_first_and_one_without_a_known_fee_is_last() {
     assert_eq!(numbers(&at(1_000)), [2, 4, 3, 5, 1]);
     let route = at(1_000);
     assert_eq!(route.decision.considered[0].why, "its fee is XOF 25");
-    let dollars = Asked {
+    let dollars = RouteRequest {
         amount: Some(amount(1_000, "USD")),
         ..asked(&nothing)
     };
@@ -169,26 +169,26 @@ fn the_best_rate_is_first_few_ends_say_nothing_and_ties_keep_the_lists_order() {
     let set = one_rule(
         r#"{"strategy": {"type": "best_success_rate", "connections": ["con4", "con3", "con2", "con1"]}}"#,
     );
-    let ends = |ended, succeeded| Heard {
+    let ends = |ended, succeeded| RecentResults {
         numbers: HealthNumbers {
             ended,
             succeeded,
             ..HealthNumbers::default()
         },
-        ..Heard::default()
+        ..RecentResults::default()
     };
-    let heard = |connection: ConnectionId| match connection.ulid().random() {
+    let recent = |connection: ConnectionId| match connection.ulid().random() {
         1 => ends(1_000, 950),
         2 => ends(20, 10),
         // 19 of 19 are too few to be believed, as 0 of 5 are.
         3 => ends(19, 19),
         _ => ends(5, 0),
     };
-    let in_force = InForce {
+    let in_force = ActiveRules {
         version: 1,
         set: &set,
     };
-    let route = plan(able(4), &asked(&nothing), Some(in_force), heard, never);
+    let route = plan(able(4), &asked(&nothing), Some(in_force), recent, never);
     assert_eq!(numbers(&route), [1, 4, 3, 2]);
     let why = &route.decision.considered[0].why;
     assert_eq!(why, "950 of 1000 attempts succeeded lately");

@@ -114,7 +114,7 @@ fn decide_named(
             events
         }
         Outcome::Unknown { why, poll_after } => {
-            let doubt = Doubt {
+            let doubt = UnknownReason {
                 why,
                 gateway_state: answer.gateway_state,
                 cut_off: false,
@@ -275,7 +275,7 @@ fn still_pending(
 }
 
 /// Reason for which the outcome of an attempt is unknown.
-pub(super) struct Doubt {
+pub(super) struct UnknownReason {
     pub why: String,
     pub gateway_state: Option<serde_json::Value>,
     /// The engine stopped while the submission was away.
@@ -284,9 +284,9 @@ pub(super) struct Doubt {
     pub poll_after: Option<std::time::Duration>,
 }
 
-/// The attempt's outcome is not known. Doubt that is on the timeline is not written again; another
+/// The attempt's outcome is not known. UnknownReason that is on the timeline is not written again; another
 /// state of the gateway is, and when to query the next time, if that is sooner than planned.
-pub(super) fn in_doubt(attempt: &Attempt, doubt: Doubt, context: &Context) -> Vec<Event> {
+pub(super) fn in_doubt(attempt: &Attempt, doubt: UnknownReason, context: &Context) -> Vec<Event> {
     let sooner = doubt.poll_after.map(|after| context.now.plus(after));
     let is_started = attempt.state == AttemptState::Started;
     let planned = attempt.next_query_at.filter(|_| !is_started);
@@ -402,7 +402,7 @@ fn amount_differs(
     context: &Context,
 ) -> Vec<Event> {
     let evidence = Evidence::amount_differs(attempt, success);
-    let doubt = Doubt {
+    let doubt = UnknownReason {
         why: evidence.detail.clone(),
         gateway_state,
         cut_off: false,

@@ -4,7 +4,7 @@
 
 use super::answer::money_was_reported;
 use super::ask;
-use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, CallOff};
+use crate::transaction::attempt::{AfterCallOff, Attempt, AttemptState, CancelRequest};
 use crate::transaction::command::{CancelledBy, Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
@@ -93,7 +93,7 @@ fn call_off(
     if tx.is_held() || money_was_reported(tx, attempt) {
         return Err(Refusal::Held);
     }
-    let is_ordered = |asked: CallOff| asked.by == CancelledBy::Operator;
+    let is_ordered = |asked: CancelRequest| asked.by == CancelledBy::Operator;
     if then == AfterCallOff::ChooseAgain && attempt.call_off.is_some_and(is_ordered) {
         return Err(Refusal::AttemptUnderWay);
     }
@@ -102,8 +102,9 @@ fn call_off(
         Some(ordered) => (ordered.by, ordered.then),
         None => (by, then),
     };
-    let asked_lately =
-        |asked: CallOff| asked.then == then && context.now.since(asked.asked_at) < CALL_OFF_AGAIN;
+    let asked_lately = |asked: CancelRequest| {
+        asked.then == then && context.now.since(asked.asked_at) < CALL_OFF_AGAIN
+    };
     if attempt.call_off.is_some_and(asked_lately) {
         return Ok(Vec::new());
     }
@@ -155,7 +156,7 @@ pub(super) fn of_held(tx: &Transaction, open: &Attempt, context: &Context) -> Op
 }
 
 fn call_off_superseded(open: &Attempt, is_due: bool, context: &Context) -> Option<Event> {
-    let by_engine = |asked: CallOff| {
+    let by_engine = |asked: CancelRequest| {
         asked.by == CancelledBy::Engine || context.now.since(asked.asked_at) < CALL_OFF_AGAIN
     };
     let was_asked = open.call_off.is_some_and(by_engine);
@@ -188,7 +189,7 @@ pub(super) fn of_unusable_page(
         *payer_action = None;
         return None;
     }
-    let may_ask = |asked: CallOff| {
+    let may_ask = |asked: CancelRequest| {
         asked.by == CancelledBy::Engine
             && asked.then == AfterCallOff::ChooseAgain
             && context.now.since(asked.asked_at) >= CALL_OFF_AGAIN

@@ -1,7 +1,7 @@
 //! An attempt ended without money: the next candidate, another choice, or the end of the
 //! transaction.
 
-use super::onward;
+use super::failover;
 use super::recover::RESUMES;
 use super::restored;
 use super::success::{self, Success, covers};
@@ -46,7 +46,7 @@ pub(super) fn next_or_end(
     let is_cut_off = unsent && attempt.cut_off && attempt.resumed < RESUMES;
     let is_restored = attempt.presumed || !context.permit.unasked.is_empty();
     if is_restored || (context.permit.is_held && attempt.call_off.is_none()) {
-        let is_able = || onward::next(attempt, is_cut_off, context).is_ok();
+        let is_able = || failover::next(attempt, is_cut_off, context).is_ok();
         let is_next = match is_restored {
             // The lost engine may have started it at a connection that is switched off now.
             true => is_cut_off || !attempt.remaining.is_empty(),
@@ -68,7 +68,7 @@ pub(super) fn next_or_end(
     }
     let mut stepped_over = None;
     if decline.retryable && may_start(tx, context) {
-        match onward::next(attempt, is_cut_off, context) {
+        match failover::next(attempt, is_cut_off, context) {
             Ok(started) => return vec![ended, started],
             Err(skipped) => {
                 stepped_over = (!skipped.is_empty()).then_some(Event::SteppedOver { skipped });

@@ -10,9 +10,10 @@ mod code;
 mod confirm;
 mod dispatch;
 mod end;
+mod failover;
 mod hint;
+mod hold_submission;
 mod late;
-mod onward;
 mod operator;
 mod process;
 mod recover;
@@ -20,7 +21,6 @@ mod resolve;
 mod restored;
 mod success;
 mod wake;
-mod withhold;
 
 use uuid::Uuid;
 
@@ -71,7 +71,7 @@ fn decide_command(
             maybe_sent,
             gateway_state,
         } => recover::decide(tx, attempt, maybe_sent.then_some(gateway_state), context),
-        Command::Withhold { attempt, why } => withhold::decide(tx, attempt, why, context),
+        Command::Withhold { attempt, why } => hold_submission::decide(tx, attempt, why, context),
         Command::Wake => Ok(wake::decide(tx, context)),
         Command::Ask => Ok(ask::decide(tx, context)),
         Command::Hint => Ok(hint::decide(tx, context)),

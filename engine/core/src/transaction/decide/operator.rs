@@ -5,7 +5,7 @@ use super::{ask, cancel, resolve};
 use crate::transaction::command::{CancelledBy, Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
-use crate::transaction::operator::{ByOperator, Closed, OperatorAct, Order};
+use crate::transaction::operator::{ByOperator, Closed, OperatorCommand, OperatorEvent};
 
 pub(super) fn decide(
     tx: &Transaction,
@@ -24,22 +24,22 @@ pub(super) fn decide(
     };
     let mut settled = None;
     let (act, events) = match order {
-        Order::Check => (OperatorAct::Checked, ask::now(tx, context)?),
-        Order::Resolve(resolution) => {
+        OperatorCommand::Check => (OperatorEvent::Checked, ask::now(tx, context)?),
+        OperatorCommand::Resolve(resolution) => {
             let attempt = resolve::attempt_to_settle(tx, &resolution)?;
             settled = resolve::settled(tx, attempt, &resolution.verdict);
             let attempt = attempt.id;
             let mut tx = tx.clone();
             tx.settle_by_person(settled.as_ref());
             let events = resolve::decide(&tx, attempt, resolution.verdict, &closed, context)?;
-            (OperatorAct::Resolved, events)
+            (OperatorEvent::Resolved, events)
         }
-        Order::CloseCase(case) => (
-            OperatorAct::ClosedCase,
+        OperatorCommand::CloseCase(case) => (
+            OperatorEvent::ClosedCase,
             resolve::close_case(tx, case, closed)?,
         ),
-        Order::Cancel => (
-            OperatorAct::Cancelled,
+        OperatorCommand::Cancel => (
+            OperatorEvent::Cancelled,
             cancel::decide(tx, CancelledBy::Operator, context)?,
         ),
     };

@@ -1,7 +1,7 @@
 //! Recovery of a gateway's call that was in flight when the engine stopped. The journal proves
 //! whether a request may have left.
 
-use super::answer::{self, Doubt};
+use super::answer::{self, UnknownReason};
 use super::end;
 use crate::ids::AttemptId;
 use crate::transaction::attempt::AttemptState;
@@ -23,7 +23,7 @@ pub(super) fn decide(
         return Ok(Vec::new());
     }
     if let Some(gateway_state) = sent {
-        let doubt = Doubt {
+        let doubt = UnknownReason {
             why: "the engine stopped while the provider was being called".to_owned(),
             gateway_state,
             cut_off: true,

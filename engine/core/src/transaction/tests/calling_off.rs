@@ -19,7 +19,10 @@ fn a_payer_may_pay_another_way_once_the_provider_has_cancelled_the_attempt() {
     world.wait(120);
     world.apply(Command::GiveUp).unwrap();
     let attempt = world.current();
-    assert_eq!(world.actions.last(), Some(&Action::CallOff { attempt }));
+    assert_eq!(
+        world.actions.last(),
+        Some(&Action::CancelRequest { attempt })
+    );
     assert_eq!(world.apply(confirm(1)), Err(Refusal::AttemptUnderWay));
     assert_eq!(world.apply(Command::GiveUp), Ok(0), "asked a moment ago");
     world.answer(declined(false)).unwrap();
@@ -42,7 +45,7 @@ fn a_call_off_without_an_effect_is_repeated_with_the_scheduled_queries() {
         world.now = world.tx.wake_at().unwrap().max(world.now);
         world.wait(10);
         assert_eq!(world.apply(Command::Wake), Ok(2));
-        let asked = [Action::Query { attempt }, Action::CallOff { attempt }];
+        let asked = [Action::Query { attempt }, Action::CancelRequest { attempt }];
         assert!(world.actions.ends_with(&asked), "{:?}", world.actions);
         assert_eq!(call_offs(&world), call_offs_so_far + repeated);
         world.answer(pending()).unwrap();
@@ -117,7 +120,7 @@ fn the_end_of_an_attempt_counts_from_its_resumed_submission() {
 fn a_payer_does_not_reopen_a_payment_that_an_operator_cancels() {
     let mut world = pending_payment(can_cancel(1));
     world.wait(300);
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     assert_eq!(world.apply(Command::GiveUp), Err(Refusal::AttemptUnderWay));
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.status(), Status::Cancelled);
@@ -138,7 +141,7 @@ fn where_nothing_can_be_called_off_the_answer_says_so() {
     assert_eq!(world.apply(Command::GiveUp), Err(Refusal::CannotCallOff));
     assert!(!world.tx.can_call_off());
     assert_eq!(
-        world.apply(by_operator(Order::Cancel)),
+        world.apply(by_operator(OperatorCommand::Cancel)),
         Err(Refusal::AttemptUnderWay)
     );
 }
@@ -146,7 +149,7 @@ fn where_nothing_can_be_called_off_the_answer_says_so() {
 #[test]
 fn an_operator_cancels_a_payment_by_its_attempts_own_end() {
     let mut world = pending_payment(ending(route(1), 400));
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     assert_eq!(world.tx.status(), Status::Pending);
     world.wait(460);
     world.answer(pending()).unwrap();
@@ -178,7 +181,10 @@ fn an_attempt_whose_page_cannot_be_opened_is_cancelled_and_costs_the_payer_nothi
     world.apply(confirm_at(can_cancel(1))).unwrap();
     let attempt = world.current();
     world.answer(unusable_page()).unwrap();
-    assert_eq!(world.actions.last(), Some(&Action::CallOff { attempt }));
+    assert_eq!(
+        world.actions.last(),
+        Some(&Action::CancelRequest { attempt })
+    );
     // The provider may hold it: until it confirms, nothing else may be paid.
     assert_eq!(world.tx.state, State::AwaitingProvider);
     assert_eq!(world.apply(confirm(1)), Err(Refusal::AttemptUnderWay));
@@ -198,7 +204,7 @@ fn an_attempt_whose_page_cannot_be_opened_is_cancelled_again_while_it_stays_pend
     world.apply(confirm_at(can_cancel(1))).unwrap();
     world.answer(unusable_page()).unwrap();
     let count = |world: &World| {
-        let is_call_off = |action: &&Action| matches!(action, Action::CallOff { .. });
+        let is_call_off = |action: &&Action| matches!(action, Action::CancelRequest { .. });
         world.actions.iter().filter(is_call_off).count()
     };
     world.answer(unusable_page()).unwrap();

@@ -290,7 +290,9 @@ fn the_first_id_is_of_the_charge_reported_without_one_and_another_id_is_a_second
         world.answer_about(attempt, without_id(1_000)).unwrap();
         let first = world.tx.cases[0].id;
         if is_closed {
-            world.apply(by_operator(Order::CloseCase(first))).unwrap();
+            world
+                .apply(by_operator(OperatorCommand::CloseCase(first)))
+                .unwrap();
         }
         let report = |id| reported(id, amount(1_000));
         for _ in 0..2 {

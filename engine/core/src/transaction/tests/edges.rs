@@ -163,7 +163,7 @@ fn a_person_who_checks_a_held_transaction_has_it_queried_every_two_seconds_at_mo
         .answer_about(world.current(), succeeded_with(1_000))
         .unwrap();
     assert_eq!(world.tx.state, State::OnHold);
-    let check = || by_operator(Order::Check);
+    let check = || by_operator(OperatorCommand::Check);
     assert_eq!(world.apply(check()), Ok(2));
     for (seconds, events) in [(1, 0), (1, 2), (3, 2)] {
         world.wait(seconds);
@@ -585,6 +585,6 @@ fn a_held_transaction_is_queried_daily_and_a_check_in_between_changes_no_plan() 
     let planned = world.tx.wake_at().unwrap();
     assert_eq!(planned.since(due).as_secs(), 24 * 3_600);
     world.wait(3);
-    world.apply(by_operator(Order::Check)).unwrap();
+    world.apply(by_operator(OperatorCommand::Check)).unwrap();
     assert_eq!(world.tx.wake_at(), Some(planned));
 }

@@ -67,7 +67,9 @@ fn a_closed_case_about_money_still_says_that_money_moved() {
     world.answer(declined(false)).unwrap();
     world.answer_about(attempt, succeeded()).unwrap();
     let case = world.tx.cases[0].id;
-    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    world
+        .apply(by_operator(OperatorCommand::CloseCase(case)))
+        .unwrap();
     assert!(!world.tx.surely_moved_no_money());
 }
 
@@ -85,7 +87,9 @@ fn money_that_was_taken_back_settles_nothing_although_that_case_is_closed() {
     let reversal = world.tx.cases.last().unwrap();
     assert_eq!(reversal.reason, CaseReason::SuccessContradicted);
     let case = reversal.id;
-    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    world
+        .apply(by_operator(OperatorCommand::CloseCase(case)))
+        .unwrap();
     world.answer_about(first, succeeded_with(2_500)).unwrap();
     assert_eq!(world.tx.state, State::OnHold, "a person decides");
 }
@@ -327,7 +331,9 @@ fn the_attempt_whose_money_came_tells_of_a_transaction_without_a_success() {
     world.answer_about(first, succeeded()).unwrap();
     assert_eq!(telling(&world), first);
     let case = world.tx.cases[0].id;
-    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    world
+        .apply(by_operator(OperatorCommand::CloseCase(case)))
+        .unwrap();
     assert_eq!(telling(&world), first);
     // A case that reports no money, or money that holds nothing, is of no attempt that was paid.
     let mut case = world.tx.cases[0].clone();

@@ -130,7 +130,7 @@ fn the_attempt_in_progress_is_called_off_when_money_is_reported_for_another() {
     let second = world.current();
     world.answer(pending()).unwrap();
     world.answer_about(first, succeeded_with(2_500)).unwrap();
-    let call_off = Action::CallOff { attempt: second };
+    let call_off = Action::CancelRequest { attempt: second };
     assert_eq!(world.actions.last(), Some(&call_off));
     assert_eq!(
         world.apply(Command::Cancel(CancelledBy::Customer)),
@@ -140,7 +140,7 @@ fn the_attempt_in_progress_is_called_off_when_money_is_reported_for_another() {
     // An attempt whose submission is still in flight is cancelled once the provider has it.
     let (mut world, _) = payment_paid_by_its_first_attempt(can_cancel(1));
     let calls = |world: &World| {
-        let is_call = |action: &&Action| matches!(action, Action::CallOff { .. });
+        let is_call = |action: &&Action| matches!(action, Action::CancelRequest { .. });
         world.actions.iter().filter(is_call).count()
     };
     assert_eq!(calls(&world), 0);
@@ -257,7 +257,7 @@ fn too_little_late_money_holds_the_transaction_until_a_person_settles_it() {
         assert_eq!(world.apply(begin), Err(Refusal::Held));
         let case = world.tx.cases[0].id;
         assert_eq!(
-            world.apply(by_operator(Order::CloseCase(case))),
+            world.apply(by_operator(OperatorCommand::CloseCase(case))),
             Err(Refusal::CaseHolds)
         );
         // Once a day the provider is queried, and nothing else happens.
@@ -514,7 +514,9 @@ fn a_closed_case_does_not_silence_other_money() {
         .answer_about(first, succeeded_under("P1", 2_500))
         .unwrap();
     let case = world.tx.cases[0].id;
-    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    world
+        .apply(by_operator(OperatorCommand::CloseCase(case)))
+        .unwrap();
     world
         .answer_about(first, succeeded_under("P1", 2_500))
         .unwrap();
@@ -580,7 +582,9 @@ fn a_closed_case_about_a_reversal_does_not_silence_the_reversal_of_another_charg
         world.answer_about(attempt, reversed(Some("P2"))).unwrap();
         assert_eq!(reasons(&world), [CaseReason::SuccessContradicted]);
         let case = world.tx.cases[0].id;
-        world.apply(by_operator(Order::CloseCase(case))).unwrap();
+        world
+            .apply(by_operator(OperatorCommand::CloseCase(case)))
+            .unwrap();
         world.answer_about(attempt, reversed(second)).unwrap();
         world.answer_about(attempt, reversed(second)).unwrap();
         assert_eq!(world.tx.cases.len(), opens, "{second:?}");

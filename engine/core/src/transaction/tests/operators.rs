@@ -22,13 +22,13 @@ fn a_check_asks_at_once_and_a_second_press_does_not() {
     world.answer(unknown()).unwrap();
     world.wait(2);
     let planned = world.tx.wake_at();
-    assert_eq!(world.apply(by_operator(Order::Check)), Ok(2));
+    assert_eq!(world.apply(by_operator(OperatorCommand::Check)), Ok(2));
     let attempt = world.current();
     assert_eq!(world.actions.last(), Some(&Action::Query { attempt }));
     assert_eq!(world.tx.wake_at(), planned, "the schedule stays");
-    assert_eq!(world.apply(by_operator(Order::Check)), Ok(0));
+    assert_eq!(world.apply(by_operator(OperatorCommand::Check)), Ok(0));
     world.wait(2);
-    assert_eq!(world.apply(by_operator(Order::Check)), Ok(2));
+    assert_eq!(world.apply(by_operator(OperatorCommand::Check)), Ok(2));
 }
 
 #[test]
@@ -79,9 +79,11 @@ fn what_contradicts_a_persons_word_opens_another_case_and_changes_nothing() {
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].reason, CaseReason::MoneyAfterTheEnd);
     let id = open[0].id;
-    world.apply(by_operator(Order::CloseCase(id))).unwrap();
+    world
+        .apply(by_operator(OperatorCommand::CloseCase(id)))
+        .unwrap();
     assert_eq!(
-        world.apply(by_operator(Order::CloseCase(id))),
+        world.apply(by_operator(OperatorCommand::CloseCase(id))),
         Err(Refusal::CaseClosed)
     );
     world.answer(succeeded()).unwrap();
@@ -93,7 +95,7 @@ fn a_case_about_an_open_attempt_is_closed_by_settling_it() {
     let mut world = with_a_case();
     let id = world.tx.cases[0].id;
     assert_eq!(
-        world.apply(by_operator(Order::CloseCase(id))),
+        world.apply(by_operator(OperatorCommand::CloseCase(id))),
         Err(Refusal::CaseAboutOpenAttempt)
     );
 }
@@ -128,7 +130,10 @@ fn a_payment_is_cancelled_by_the_providers_word_and_by_nothing_less() {
     let call_off = Command::Cancel(CancelledBy::Customer);
     assert_eq!(world.apply(call_off.clone()), Ok(1));
     let attempt = world.current();
-    assert_eq!(world.actions.last(), Some(&Action::CallOff { attempt }));
+    assert_eq!(
+        world.actions.last(),
+        Some(&Action::CancelRequest { attempt })
+    );
     assert_eq!(world.apply(call_off), Ok(0), "asked a moment ago");
     for nothing in [unknown(), not_sent(), pending()] {
         world.answer(nothing).unwrap();
@@ -148,7 +153,7 @@ fn what_was_called_off_too_late_is_paid() {
     let mut world = World::payment();
     world.apply(confirm_at(can_cancel(1))).unwrap();
     world.answer(pending()).unwrap();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.answer(succeeded()).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
 }
@@ -156,7 +161,7 @@ fn what_was_called_off_too_late_is_paid() {
 #[test]
 fn an_operator_cancels_what_no_provider_has() {
     let mut world = World::payment();
-    assert_eq!(world.apply(by_operator(Order::Cancel)), Ok(2));
+    assert_eq!(world.apply(by_operator(OperatorCommand::Cancel)), Ok(2));
     assert_eq!(world.tx.status(), Status::Cancelled);
     assert_eq!(
         world.events.last(),
@@ -169,11 +174,11 @@ fn an_operator_cancels_what_no_provider_has() {
 #[test]
 fn an_operator_stops_a_payout_that_waits_to_be_sent_and_no_other() {
     let mut world = World::payout();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     assert_eq!(world.tx.status(), Status::Failed);
     let mut world = World::payout();
     world.apply(Command::Dispatch(route(1))).unwrap();
-    let cancel = || by_operator(Order::Cancel);
+    let cancel = || by_operator(OperatorCommand::Cancel);
     assert_eq!(world.apply(cancel()), Err(Refusal::NotAPayment));
     world.answer(unknown()).unwrap();
     assert_eq!(world.apply(cancel()), Err(Refusal::NotAPayment));

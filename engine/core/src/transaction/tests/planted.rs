@@ -53,7 +53,7 @@ fn a_repeated_call_off_is_still_of_the_one_who_asked_for_it() {
         world.wait(120);
         match by_payer {
             true => world.apply(Command::GiveUp).unwrap(),
-            false => world.apply(by_operator(Order::Cancel)).unwrap(),
+            false => world.apply(by_operator(OperatorCommand::Cancel)).unwrap(),
         };
         let by = world.tx.attempts[0].call_off.unwrap().by;
         world.wait(3_600);
@@ -200,7 +200,9 @@ fn of_two_attempts_paid_after_the_end_the_latest_one_tells() {
         assert_eq!(world.tx.telling_attempt().unwrap().id, attempt);
     }
     for case in [0, 1].map(|number: usize| world.tx.cases[number].id) {
-        world.apply(by_operator(Order::CloseCase(case))).unwrap();
+        world
+            .apply(by_operator(OperatorCommand::CloseCase(case)))
+            .unwrap();
     }
     assert_eq!(world.tx.telling_attempt().unwrap().id, attempts[1]);
 }

@@ -183,7 +183,7 @@ fn a_check_of_held_money_plans_the_daily_query() {
     world.answer(declined(false)).unwrap();
     world.answer_about(first, usd("X1", 1_000)).unwrap();
     assert_eq!(world.tx.state, State::OnHold);
-    world.apply(by_operator(Order::Check)).unwrap();
+    world.apply(by_operator(OperatorCommand::Check)).unwrap();
     let daily = world.now.plus(HELD_QUERY);
     world.wait(3_600);
     world.answer_about(first, usd("X1", 1_100)).unwrap();
@@ -197,7 +197,7 @@ fn an_order_to_cancel_replaces_that_the_payer_chooses_again() {
     world.answer(pending()).unwrap();
     world.wait(120);
     world.apply(Command::GiveUp).unwrap();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.state, State::Cancelled);
 }

@@ -128,7 +128,9 @@ fn a_part_that_came_before_the_end_of_its_attempt_is_no_news_after_it() {
 
 fn close(world: &mut World, place: usize) {
     let case = world.tx.cases[place].id;
-    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    world
+        .apply(by_operator(OperatorCommand::CloseCase(case)))
+        .unwrap();
 }
 
 #[test]

@@ -196,7 +196,9 @@ fn an_attempt_whose_money_was_taken_back_and_closed_is_not_found_after_all() {
     let cases: Vec<_> = world.tx.cases.iter().map(|case| case.id).collect();
     assert_eq!(cases.len(), 2);
     for case in cases {
-        world.apply(by_operator(Order::CloseCase(case))).unwrap();
+        world
+            .apply(by_operator(OperatorCommand::CloseCase(case)))
+            .unwrap();
     }
     assert_eq!(world.answer_about(first, pending()), Ok(0));
 }
@@ -232,7 +234,7 @@ fn an_order_to_cancel_after_the_payers_wish_is_the_operators() {
     world.answer(pending()).unwrap();
     world.wait(120);
     world.apply(Command::GiveUp).unwrap();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.wait(60);
     assert_eq!(world.apply(Command::GiveUp), Err(Refusal::AttemptUnderWay));
     world.answer(declined(false)).unwrap();

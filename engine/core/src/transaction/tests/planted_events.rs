@@ -25,7 +25,7 @@ fn at(route: Route) -> World {
 }
 
 fn cancel() -> Command {
-    by_operator(Order::Cancel)
+    by_operator(OperatorCommand::Cancel)
 }
 
 /// A payment whose payer abandoned an attempt at a gateway that can cancel.

@@ -21,7 +21,9 @@ fn held() -> Permit {
 fn close(world: &mut World, reason: CaseReason) {
     let mut cases = world.tx.cases.iter().rev();
     let case = cases.find(|case| case.reason == reason).unwrap().id;
-    world.apply(by_operator(Order::CloseCase(case))).unwrap();
+    world
+        .apply(by_operator(OperatorCommand::CloseCase(case)))
+        .unwrap();
     world.wait(1);
 }
 
@@ -400,7 +402,7 @@ fn an_ordered_cancel_counts_although_the_payer_gives_up_an_attempt_that_was_aske
     let mut world = World::payment_with(3);
     world.apply(confirm_at(can_cancel(1))).unwrap();
     world.answer(pending()).unwrap();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.permit = ask_first([1]);
     world.permit.unasked[0].candidate.can_cancel = true;
     world.answer(declined(false)).unwrap();
@@ -415,7 +417,7 @@ fn an_ordered_cancel_counts_although_the_payer_gives_up_an_attempt_that_was_aske
 fn an_operator_cancels_a_restored_payment_only_after_the_providers_were_asked() {
     let mut world = World::payment();
     world.permit = ask_first([0]);
-    let refused = world.apply(by_operator(Order::Cancel));
+    let refused = world.apply(by_operator(OperatorCommand::Cancel));
     assert_eq!(refused, Err(Refusal::Paused));
 }
 
@@ -424,7 +426,7 @@ fn a_held_payout_is_stopped_only_after_the_providers_were_asked() {
     let mut world = World::payout();
     world.permit = ask_first([0]);
     world.permit.is_held = true;
-    let refused = world.apply(by_operator(Order::Cancel));
+    let refused = world.apply(by_operator(OperatorCommand::Cancel));
     assert_eq!(refused, Err(Refusal::Paused));
 }
 

@@ -71,7 +71,7 @@ fn at(route: Route) -> World {
 }
 
 fn cancel() -> Command {
-    by_operator(Order::Cancel)
+    by_operator(OperatorCommand::Cancel)
 }
 
 fn with_state(world: &World, outcome: Outcome) -> Command {
@@ -123,7 +123,7 @@ fn a_closed_case_about_a_reversal_does_not_let_the_money_settle_by_itself() {
     let (mut world, [first, _]) = second_attempt(declined(false));
     tell(&mut world, first, [usd("P1", 1_000), reversed("P1")]);
     let reversal = world.tx.cases[1].id;
-    let close = || by_operator(Order::CloseCase(reversal));
+    let close = || by_operator(OperatorCommand::CloseCase(reversal));
     world.apply(close()).unwrap();
     assert_eq!(world.apply(close()), Err(Refusal::CaseClosed));
     tell(&mut world, first, [usd("P1", 2_500)]);
@@ -249,7 +249,7 @@ fn a_cancelled_payment_says_who_wanted_that() {
     let mut world = World::payment();
     world.apply(confirm_at(can_cancel(1))).unwrap();
     world.answer(pending()).unwrap();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.answer(declined(false)).unwrap();
     let by = CancelledBy::Operator;
     assert_eq!(world.events.last(), Some(&Event::Cancelled { by }));
@@ -327,7 +327,7 @@ fn a_case_that_holds_is_not_closed_beside_an_open_attempt() {
     let (mut world, [first, second]) = second_attempt(pending());
     tell(&mut world, first, [usd("P1", 1_000)]);
     let case = world.tx.cases[0].id;
-    let closing = world.apply(by_operator(Order::CloseCase(case)));
+    let closing = world.apply(by_operator(OperatorCommand::CloseCase(case)));
     assert_eq!(closing, Err(Refusal::CaseHolds));
     // An order about the open attempt is not about the money of the other one.
     world.apply(resolve_failed()).unwrap();

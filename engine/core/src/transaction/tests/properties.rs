@@ -81,7 +81,7 @@ fn command(world: &World, step: &Step) -> Option<Command> {
             outcome: some_outcome(*outcome, true),
             gateway_state: None,
         },
-        Step::Check => by_operator(Order::Check),
+        Step::Check => by_operator(OperatorCommand::Check),
         Step::Resolve(which) => resolve(
             None,
             match which {
@@ -93,9 +93,9 @@ fn command(world: &World, step: &Step) -> Option<Command> {
         ),
         Step::CloseCase(which) => {
             let case = world.tx.cases.get(*which)?;
-            by_operator(Order::CloseCase(case.id))
+            by_operator(OperatorCommand::CloseCase(case.id))
         }
-        Step::OperatorCancels => by_operator(Order::Cancel),
+        Step::OperatorCancels => by_operator(OperatorCommand::Cancel),
         Step::Recover(maybe_sent) => Command::Recover {
             attempt: world.current(),
             maybe_sent: *maybe_sent,

@@ -46,7 +46,7 @@ fn a_called_off_payment_of_a_restored_store_is_asked_about_everywhere_before_it_
     let mut world = World::payment_with(3);
     world.apply(confirm_at(can_cancel(1))).unwrap();
     world.answer(pending()).unwrap();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.permit = ask_first([1]);
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.state, State::InDoubt);
@@ -59,7 +59,7 @@ fn a_presumed_attempt_that_is_called_off_cancels_the_payment() {
     world.permit = ask_first([0]);
     world.permit.unasked[0].candidate.can_cancel = true;
     world.apply(Command::Wake).unwrap();
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.answer(not_sent()).unwrap();
     assert_eq!(world.tx.status(), Status::Cancelled);
 }
@@ -70,7 +70,7 @@ fn a_reference_that_was_queried_by_hand_is_not_free() {
     world.apply(Command::Dispatch(route(1))).unwrap();
     world.answer(unknown()).unwrap();
     world.wait(3);
-    world.apply(by_operator(Order::Check)).unwrap();
+    world.apply(by_operator(OperatorCommand::Check)).unwrap();
     world.answer(not_sent()).unwrap();
     assert!(!world.tx.attempts[0].has_free_reference());
 }

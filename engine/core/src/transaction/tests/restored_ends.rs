@@ -69,7 +69,7 @@ fn an_attempt_that_was_given_up_before_the_end_of_the_payment_has_the_others_ask
 #[test]
 fn an_ordered_cancel_is_carried_out_after_the_questions_of_a_restore() {
     let mut world = restored(3);
-    world.apply(by_operator(Order::Cancel)).unwrap();
+    world.apply(by_operator(OperatorCommand::Cancel)).unwrap();
     world.wait(1);
     world.permit = ask_first([1]);
     world.answer(declined(false)).unwrap();

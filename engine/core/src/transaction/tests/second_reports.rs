@@ -144,7 +144,9 @@ fn a_charge_that_came_back_after_a_reversal_has_a_case_although_it_came_before()
     for minor in [2_000, 2_500] {
         tell(&mut world, attempt, [usd("P1", minor)]);
         let case = world.tx.cases.last().unwrap().id;
-        world.apply(by_operator(Order::CloseCase(case))).unwrap();
+        world
+            .apply(by_operator(OperatorCommand::CloseCase(case)))
+            .unwrap();
     }
     tell(&mut world, attempt, [reversed("P1"), usd("P1", 2_000)]);
     assert_eq!(

@@ -117,7 +117,9 @@ fn reports_under_one_id_and_without_any_are_one_charge_of_which_the_latest_amoun
         world.answer_about(attempt, part(1_000, "P1")).unwrap();
         // A closed case does not change any more: the next report opens another one.
         let case = world.tx.cases[0].id;
-        world.apply(by_operator(Order::CloseCase(case))).unwrap();
+        world
+            .apply(by_operator(OperatorCommand::CloseCase(case)))
+            .unwrap();
         let again = Outcome::Succeeded {
             provider_id: id.map(str::to_owned),
             amount: Captured::Named(amount(1_200)),
@@ -137,7 +139,7 @@ fn an_attempt_that_holds_its_transaction_itself_is_not_called_off() {
     world.answer(part(1_000, "P1")).unwrap();
     world.answer(pending()).unwrap();
     assert!(world.tx.is_held());
-    let is_call_off = |action: &Action| matches!(action, Action::CallOff { .. });
+    let is_call_off = |action: &Action| matches!(action, Action::CancelRequest { .. });
     assert!(!world.actions.iter().any(is_call_off));
 }
 

@@ -164,7 +164,7 @@ fn address_space(account: File) -> io::Result<u64> {
 /// Applies Landlock to this thread and those that it will start. The loader opens a library with
 /// the same system calls that an initialiser would need to open the master key, so a seccomp filter
 /// cannot distinguish the two.
-fn open_libraries_only(library: &File) -> Result<(), Wrong> {
+fn open_libraries_only(library: &File) -> Result<(), ConfineError> {
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(ABI::V1))?
         .create()?
@@ -195,15 +195,15 @@ fn missing_landlock(status: LandlockStatus) -> &'static str {
     }
 }
 
-type Wrong = Box<dyn std::error::Error + Send + Sync>;
+type ConfineError = Box<dyn std::error::Error + Send + Sync>;
 type Rules = Vec<(i64, Vec<SeccompRule>)>;
 
 /// Applies a seccomp filter that allows only these calls. `conditional`: calls that are allowed
 /// with some arguments only.
 fn allow_only(
     calls: impl Iterator<Item = libc::c_long>,
-    conditional: impl FnOnce() -> Result<Rules, Wrong>,
-) -> Result<(), Wrong> {
+    conditional: impl FnOnce() -> Result<Rules, ConfineError>,
+) -> Result<(), ConfineError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = calls.map(|call| (call, vec![])).collect();
     rules.extend(conditional()?);
     // A signal to a thread of this process, by which it aborts. Signals to other processes are
@@ -221,7 +221,7 @@ fn allow_only(
 /// Rules for the calls that the loader needs with some arguments only: it opens files for reading.
 /// Initialisers of the library can change neither files, nor limits of another process (the engine
 /// has the same user), nor the sandbox.
-fn while_loading() -> Result<Rules, Wrong> {
+fn while_loading() -> Result<Rules, ConfineError> {
     let to_read = |place| {
         let changes = libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC;
         let changes = u64::from(changes.unsigned_abs());
@@ -244,7 +244,7 @@ fn while_loading() -> Result<Rules, Wrong> {
     ])
 }
 
-fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, Wrong> {
+fn argument(place: u8, is: SeccompCmpOp, value: u32) -> Result<SeccompRule, ConfineError> {
     let condition = SeccompCondition::new(place, SeccompCmpArgLen::Dword, is, value.into())?;
     Ok(SeccompRule::new(vec![condition])?)
 }

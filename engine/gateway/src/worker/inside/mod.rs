@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::frame::{self, Frame, Kind, Load, Loaded, Refusal};
 use super::walls;
 use crate::inspect::Refused;
-use crate::library::{Library, Running, Step};
+use crate::library::{Library, LibraryCall, Step};
 use crate::throttled_io;
 use switchyard_core::limits::{GATEWAY_FILE_BYTES, GATEWAY_WORKER_THREADS};
 
@@ -72,7 +72,7 @@ struct WorkerServer {
 
 /// Call for which the library holds state.
 enum Slot {
-    Resting(Running),
+    Resting(LibraryCall),
     /// A thread runs a step of it.
     Busy,
     /// A thread runs a step of it, and has to end it afterwards.
@@ -190,7 +190,7 @@ impl WorkerServer {
 
     /// Stores the call if it continues, otherwise ends it; then sends the result of the step. So an
     /// answer that ends a call proves that ending it succeeded.
-    fn stepped(&self, call: u32, step: Step, running: Option<Running>) {
+    fn stepped(&self, call: u32, step: Step, running: Option<LibraryCall>) {
         let mut calls = self.calls.lock();
         let is_wanted = !matches!(calls.get(&call), Some(Slot::Ending));
         let step = match (step, running) {

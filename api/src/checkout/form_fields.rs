@@ -22,7 +22,7 @@ pub type Values = BTreeMap<String, String>;
 
 /// One field of the form.
 #[derive(Clone, Debug)]
-pub struct Need {
+pub struct FormField {
     pub name: String,
     pub label: String,
     pub required: bool,
@@ -40,7 +40,7 @@ pub struct Need {
     pub pattern: Option<String>,
 }
 
-impl Need {
+impl FormField {
     /// The value as people read it: the label of an option, otherwise the value itself.
     pub fn shown<'a>(&'a self, value: &'a str) -> &'a str {
         let chosen = self.options.iter().find(|(option, _)| option == value);
@@ -133,7 +133,11 @@ const CUSTOMER: [(&str, Input); 8] = [
 ];
 
 /// Fields to fill in, in the order of the form.
-pub fn needs(context: &PageContext, way: &PaymentOption, country: &'static Country) -> Vec<Need> {
+pub fn needs(
+    context: &PageContext,
+    way: &PaymentOption,
+    country: &'static Country,
+) -> Vec<FormField> {
     let mut needs = Vec::new();
     if way.is_tied_to_a_phone() {
         needs.push(number(context, way, country));
@@ -147,7 +151,7 @@ pub fn needs(context: &PageContext, way: &PaymentOption, country: &'static Count
         pattern: None,
     });
     for asked in own.chain(way.asks.iter().cloned()) {
-        let done = needs.iter().any(|need: &Need| need.name == asked.name);
+        let done = needs.iter().any(|need: &FormField| need.name == asked.name);
         // The country is chosen before the method.
         if !done
             && asked.name != "country"
@@ -176,7 +180,7 @@ pub fn of_customer<'a>(customer: &'a Customer, name: &str) -> Option<&'a str> {
     .filter(|value| !value.is_empty())
 }
 
-fn number(context: &PageContext, way: &PaymentOption, country: &'static Country) -> Need {
+fn number(context: &PageContext, way: &PaymentOption, country: &'static Country) -> FormField {
     let fixed = restricted_number(&context.tx);
     let home = format!("+{}", country.dial_code);
     let fits = |number: &&str| match way.is_test {
@@ -204,7 +208,7 @@ fn number(context: &PageContext, way: &PaymentOption, country: &'static Country)
             ],
         ),
     };
-    Need {
+    FormField {
         name: PHONE.to_owned(),
         label: context.say(if way.is_test {
             "field-msisdn-test"
@@ -235,7 +239,7 @@ fn restricted_number(tx: &Transaction) -> Option<&str> {
     }
 }
 
-fn text(language: Language, asked: Asked) -> Need {
+fn text(language: Language, asked: Asked) -> FormField {
     let of_customer = CUSTOMER.iter().find(|(name, _)| *name == asked.name);
     let by_language = match language {
         Language::English => asked.label_en.clone(),
@@ -245,7 +249,7 @@ fn text(language: Language, asked: Asked) -> Need {
         Some((name, _)) => language.say(&format!("field-{name}")),
         None => by_language.unwrap_or_else(|| asked.name.replace('_', " ")),
     };
-    Need {
+    FormField {
         label,
         required: asked.required,
         input: of_customer.map_or(
@@ -278,7 +282,7 @@ pub fn check(
     context: &PageContext,
     way: &PaymentOption,
     country: &'static Country,
-    needs: &[Need],
+    needs: &[FormField],
     given: &Values,
 ) -> Checked {
     let mut checked = Checked::default();
@@ -315,7 +319,7 @@ pub fn check(
 
 fn ordinary(
     context: &PageContext,
-    need: &Need,
+    need: &FormField,
     country: &'static Country,
     value: &str,
 ) -> Result<String, String> {

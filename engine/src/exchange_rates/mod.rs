@@ -1,4 +1,4 @@
-//! Exchange rates: an operator's table, a feed, and the fixed pegs; and what a payment in one
+//! ExchangeRates rates: an operator's table, a feed, and the fixed pegs; and what a payment in one
 //! currency costs in another.
 //!
 //! Promises:
@@ -39,7 +39,7 @@ use switchyard_system::egress::{Client, ClientError, Names, Policy};
 
 /// The rates; clones share them.
 #[derive(Clone)]
-pub struct Exchange(Arc<Inner>);
+pub struct ExchangeRates(Arc<Inner>);
 
 struct Inner {
     store: Store,
@@ -84,7 +84,7 @@ pub enum ExchangeError {
     Client(#[from] ClientError),
 }
 
-impl Exchange {
+impl ExchangeRates {
     /// Reads the stored rates. `allow_private`: the feed may be at a private address.
     pub async fn load(
         store: Store,
@@ -330,7 +330,7 @@ impl Exchange {
                 }
                 Err(error) => {
                     metrics::counter!("switchyard_exchange_fetches_failed_total").increment(1);
-                    tracing::warn!(%error, "Exchange rates were not fetched; those of before count until they are too old.");
+                    tracing::warn!(%error, "ExchangeRates rates were not fetched; those of before count until they are too old.");
                     every.min(RETRY)
                 }
             };
@@ -426,9 +426,9 @@ mod tests {
         Currency::from_code(code).unwrap()
     }
 
-    async fn exchange(store: &Store) -> Exchange {
+    async fn exchange_rates(store: &Store) -> ExchangeRates {
         let clock = Clock::manual(START);
-        Exchange::load(store.clone(), clock, FeedSettings::default(), true)
+        ExchangeRates::load(store.clone(), clock, FeedSettings::default(), true)
             .await
             .unwrap()
     }
@@ -436,14 +436,14 @@ mod tests {
     #[tokio::test]
     async fn a_rate_that_was_set_is_there_after_a_restart_until_it_is_removed() {
         let store = Store::memory();
-        let first = exchange(&store).await;
+        let first = exchange_rates(&store).await;
         let (eur, usd) = (currency("EUR"), currency("USD"));
         let rate = Rate::parse("1.25").unwrap();
         first.set(eur, usd, rate, None).await.unwrap();
-        let second = exchange(&store).await;
+        let second = exchange_rates(&store).await;
         assert_eq!(second.quote(eur, usd).unwrap().rate, rate);
         second.remove(eur, usd).await.unwrap();
-        assert_eq!(exchange(&store).await.quote(eur, usd), None);
+        assert_eq!(exchange_rates(&store).await.quote(eur, usd), None);
         assert!(matches!(
             second.remove(eur, usd).await,
             Err(ExchangeError::NotFound { .. })
@@ -460,15 +460,15 @@ mod tests {
 
     #[tokio::test]
     async fn an_amount_is_converted_at_the_rate_with_the_apps_correction() {
-        let exchange = exchange(&Store::memory()).await;
+        let exchange_rates = exchange_rates(&Store::memory()).await;
         let price = Amount::parse_major("10", currency("EUR")).unwrap();
         let correction = Correction::parse("1.5").unwrap();
-        let converted = exchange.convert(price, currency("XOF"), 0, correction);
+        let converted = exchange_rates.convert(price, currency("XOF"), 0, correction);
         let (amount, conversion) = converted.unwrap().unwrap();
         assert_eq!(amount.decimal(), "6658");
         assert_eq!(conversion.rate.to_string(), "665.796355");
         assert_eq!(conversion.correction, Some(correction));
-        let none = exchange.convert(price, currency("USD"), 2, Correction::default());
+        let none = exchange_rates.convert(price, currency("USD"), 2, Correction::default());
         assert!(none.is_none());
     }
 }

@@ -13,91 +13,91 @@ fn rate(text: &str) -> Rate {
     Rate::parse(text).unwrap()
 }
 
-async fn load(store: &Store, clock: &Clock, server: &Server) -> Exchange {
+async fn load(store: &Store, clock: &Clock, server: &Server) -> ExchangeRates {
     let settings = FeedSettings {
         url: Some(server.url.clone()),
         ..FeedSettings::default()
     };
-    let loaded = Exchange::load(store.clone(), clock.clone(), settings, true).await;
+    let loaded = ExchangeRates::load(store.clone(), clock.clone(), settings, true).await;
     loaded.unwrap()
 }
 
-fn quoted(exchange: &Exchange) -> Option<String> {
+fn quoted(exchange_rates: &ExchangeRates) -> Option<String> {
     let (eur, usd) = pair();
-    Some(exchange.quote(eur, usd)?.rate.to_string())
+    Some(exchange_rates.quote(eur, usd)?.rate.to_string())
 }
 
 #[tokio::test]
 async fn an_implausible_rate_is_held_through_a_restart_until_an_operator_accepts_it() {
     let (store, clock) = (Store::memory(), Clock::manual(START));
     let server = Server::start("1.08").await;
-    let exchange = load(&store, &clock, &server).await;
+    let exchange_rates = load(&store, &clock, &server).await;
     let (eur, usd) = pair();
-    let first = exchange.fetch().await.unwrap();
+    let first = exchange_rates.fetch().await.unwrap();
     assert_eq!((first.accepted, first.held), (1, 0));
     server.says("2500");
-    let second = exchange.fetch().await.unwrap();
+    let second = exchange_rates.fetch().await.unwrap();
     assert_eq!((second.accepted, second.held), (0, 1));
-    assert_eq!(quoted(&exchange).as_deref(), Some("1.08"));
+    assert_eq!(quoted(&exchange_rates).as_deref(), Some("1.08"));
 
-    let exchange = load(&store, &clock, &server).await;
-    let held = exchange.held();
+    let exchange_rates = load(&store, &clock, &server).await;
+    let held = exchange_rates.held();
     assert_eq!(held.len(), 1, "{held:?}");
     assert_eq!(held[0].reason, HoldReason::Moved);
     assert_eq!(
         (held[0].entry.rate, held[0].expected),
         (rate("2500"), rate("1.08"))
     );
-    assert_eq!(quoted(&exchange).as_deref(), Some("1.08"));
+    assert_eq!(quoted(&exchange_rates).as_deref(), Some("1.08"));
 
     // The operator has seen another rate than the one that is held by now.
     server.says("2600");
-    exchange.fetch().await.unwrap();
-    let stale = exchange.accept_held(eur, usd, rate("2500")).await;
+    exchange_rates.fetch().await.unwrap();
+    let stale = exchange_rates.accept_held(eur, usd, rate("2500")).await;
     assert!(
         matches!(stale, Err(ExchangeError::HeldAnother { .. })),
         "{stale:?}"
     );
-    exchange.accept_held(eur, usd, rate("2600")).await.unwrap();
-    assert_eq!(quoted(&exchange).as_deref(), Some("2600"));
-    let again = exchange.accept_held(eur, usd, rate("2600")).await;
+    exchange_rates.accept_held(eur, usd, rate("2600")).await.unwrap();
+    assert_eq!(quoted(&exchange_rates).as_deref(), Some("2600"));
+    let again = exchange_rates.accept_held(eur, usd, rate("2600")).await;
     assert!(
         matches!(again, Err(ExchangeError::NotHeld { .. })),
         "{again:?}"
     );
 
-    let exchange = load(&store, &clock, &server).await;
+    let exchange_rates = load(&store, &clock, &server).await;
     assert_eq!(
-        (quoted(&exchange).as_deref(), exchange.held()),
+        (quoted(&exchange_rates).as_deref(), exchange_rates.held()),
         (Some("2600"), Vec::new())
     );
-    assert_eq!(exchange.fetch().await.unwrap().held, 0);
+    assert_eq!(exchange_rates.fetch().await.unwrap().held, 0);
 }
 
 #[tokio::test]
 async fn a_rejected_rate_stays_unused_and_a_plausible_one_ends_the_hold() {
     let (store, clock) = (Store::memory(), Clock::manual(START));
     let server = Server::start("1.08").await;
-    let exchange = load(&store, &clock, &server).await;
+    let exchange_rates = load(&store, &clock, &server).await;
     let (eur, usd) = pair();
-    exchange.fetch().await.unwrap();
+    exchange_rates.fetch().await.unwrap();
     server.says("0.5");
-    exchange.fetch().await.unwrap();
-    exchange.reject_held(eur, usd, rate("0.5")).await.unwrap();
-    exchange.fetch().await.unwrap();
-    let exchange = load(&store, &clock, &server).await;
+    exchange_rates.fetch().await.unwrap();
+    exchange_rates.reject_held(eur, usd, rate("0.5")).await.unwrap();
+    exchange_rates.fetch().await.unwrap();
+    let exchange_rates = load(&store, &clock, &server).await;
     assert!(
-        exchange.held()[0].rejected,
+        exchange_rates.held()[0].rejected,
         "the same rate is not asked about again"
     );
-    assert_eq!(quoted(&exchange).as_deref(), Some("1.08"));
+    assert_eq!(quoted(&exchange_rates).as_deref(), Some("1.08"));
     server.says("0.4");
-    exchange.fetch().await.unwrap();
-    assert!(!exchange.held()[0].rejected, "another one is");
+    exchange_rates.fetch().await.unwrap();
+    assert!(!exchange_rates.held()[0].rejected, "another one is");
     server.says("1.1");
-    exchange.fetch().await.unwrap();
+    exchange_rates.fetch().await.unwrap();
     assert_eq!(
-        (quoted(&exchange).as_deref(), exchange.held()),
+        (quoted(&exchange_rates).as_deref(), exchange_rates.held()),
         (Some("1.1"), Vec::new())
     );
 }
@@ -106,16 +106,16 @@ async fn a_rejected_rate_stays_unused_and_a_plausible_one_ends_the_hold() {
 async fn a_held_rate_that_is_too_old_is_not_accepted() {
     let (store, clock) = (Store::memory(), Clock::manual(START));
     let server = Server::start("1.08").await;
-    let exchange = load(&store, &clock, &server).await;
+    let exchange_rates = load(&store, &clock, &server).await;
     let (eur, usd) = pair();
-    exchange.fetch().await.unwrap();
+    exchange_rates.fetch().await.unwrap();
     server.says("2500");
-    exchange.fetch().await.unwrap();
+    exchange_rates.fetch().await.unwrap();
     clock.advance(FeedSettings::default().valid_for);
-    let late = exchange.accept_held(eur, usd, rate("2500")).await;
+    let late = exchange_rates.accept_held(eur, usd, rate("2500")).await;
     assert!(
         matches!(late, Err(ExchangeError::HeldTooOld { .. })),
         "{late:?}"
     );
-    assert_eq!(quoted(&exchange), None);
+    assert_eq!(quoted(&exchange_rates), None);
 }

@@ -9,7 +9,7 @@ use switchyard_core::ids::{AccountId, AppId, ConnectionId};
 
 /// Connection: a stored one, or the one to the test gateway, which every app has in sandbox without
 /// a stored row.
-pub(super) struct Home {
+pub(super) struct Recipient {
     pub app: AppId,
     pub account: AccountId,
     pub environment: Environment,
@@ -19,11 +19,11 @@ pub(super) struct Home {
 /// Finds the connection of a callback address. `None`: it does not exist. A disabled connection
 /// still receives callbacks about its attempts. The address of an app's test connection is public.
 /// It does not exist without a test gateway, since no gateway would read its callbacks.
-pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
+pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Recipient> {
     let access = engine.access();
     if let Some(connection) = access.connection(id) {
         let app = access.app(connection.app)?;
-        return Some(Home {
+        return Some(Recipient {
             app: app.id,
             account: app.account,
             environment: connection.environment,
@@ -34,7 +34,7 @@ pub(super) fn find(engine: &Engine, id: ConnectionId) -> Option<Home> {
     engine
         .gateways()
         .reader(&engine.settings().sandbox_gateway)?;
-    Some(Home {
+    Some(Recipient {
         app: app.id,
         account: app.account,
         environment: Environment::Sandbox,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Shared;
 use super::log::{self, Attempt, Delivery, DeliveryStatus, LogError};
-use super::policy::{Heard, Verdict, heard, verdict};
+use super::policy::{Reply, Verdict, classify, verdict};
 use super::row::Row;
 use crate::access::Webhook;
 use crate::queue::{Ended, Executed};
@@ -46,8 +46,8 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
     let status = attempt.response.as_ref().map(|response| response.status);
     // A date in `Retry-After` is by the receiver's clock: compare with the wall clock.
     let retry_after = attempt.answered("retry-after");
-    let heard = heard(status, retry_after, shared.clock.shown());
-    if heard == Heard::Gone && webhook.options.retry.follows_receiver() {
+    let heard = classify(status, retry_after, shared.clock.shown());
+    if heard == Reply::Gone && webhook.options.retry.follows_receiver() {
         switch_off(shared, webhook).await;
     }
     let verdict = verdict(

@@ -62,7 +62,7 @@ struct Schedule {
     store: Store,
     clock: Clock,
     server: Server,
-    exchange: Exchange,
+    exchange_rates: ExchangeRates,
     keeping: Pin<Box<dyn Future<Output = ()>>>,
     failures: Failures,
 }
@@ -71,20 +71,20 @@ impl Schedule {
     async fn begin(rate: &str) -> Self {
         let (store, clock) = (Store::memory(), Clock::manual(START));
         let server = Server::start(rate).await;
-        let exchange = load(&store, &clock, &server).await;
+        let exchange_rates = load(&store, &clock, &server).await;
         Self {
-            keeping: Box::pin(exchange.clone().keep_fetching()),
+            keeping: Box::pin(exchange_rates.clone().keep_fetching()),
             store,
             clock,
             server,
-            exchange,
+            exchange_rates,
             failures: Failures::default(),
         }
     }
 
     /// EUR in USD, and since when.
     fn quoted(&self) -> Option<(String, Timestamp)> {
-        quoted(&self.exchange)
+        quoted(&self.exchange_rates)
     }
 
     async fn comes_to(&mut self, rate: &str, as_of: Timestamp) {
@@ -133,21 +133,21 @@ impl Schedule {
     }
 }
 
-async fn load(store: &Store, clock: &Clock, server: &Server) -> Exchange {
+async fn load(store: &Store, clock: &Clock, server: &Server) -> ExchangeRates {
     let settings = FeedSettings {
         url: Some(server.url.clone()),
         every: EVERY,
         valid_for: VALID_FOR,
         ..FeedSettings::default()
     };
-    Exchange::load(store.clone(), clock.clone(), settings, true)
+    ExchangeRates::load(store.clone(), clock.clone(), settings, true)
         .await
         .unwrap()
 }
 
-fn quoted(exchange: &Exchange) -> Option<(String, Timestamp)> {
+fn quoted(exchange_rates: &ExchangeRates) -> Option<(String, Timestamp)> {
     let currency = |code: &str| Currency::from_code(code).unwrap();
-    let quote = exchange.quote(currency("EUR"), currency("USD"))?;
+    let quote = exchange_rates.quote(currency("EUR"), currency("USD"))?;
     Some((quote.rate.to_string(), quote.as_of?))
 }
 

@@ -7,7 +7,7 @@ use switchyard_core::email;
 
 /// Problem of a value of the right type, in words that follow its name. They never repeat the
 /// value, which may be a secret.
-pub fn wrong(property: &Value, value: &Value) -> Option<String> {
+pub fn problem(property: &Value, value: &Value) -> Option<String> {
     match value {
         Value::String(text) => wrong_text(property, text),
         Value::Number(number) => {
@@ -102,12 +102,12 @@ mod tests {
             (json!({ "minimum": 1, "maximum": 9 }), json!(9), json!(10)),
             (json!({ "minimum": 1 }), json!(1), json!(0)),
         ] {
-            assert_eq!(wrong(&property, &good), None, "{property}");
-            let said = wrong(&property, &bad).unwrap_or_default();
+            assert_eq!(problem(&property, &good), None, "{property}");
+            let said = problem(&property, &bad).unwrap_or_default();
             assert!(!said.is_empty(), "{property}");
             let repeated = bad.as_str().is_some_and(|bad| said.contains(bad));
             assert!(!repeated, "{said}");
         }
-        assert_eq!(wrong(&json!({ "pattern": "(" }), &json!("x")), None);
+        assert_eq!(problem(&json!({ "pattern": "(" }), &json!("x")), None);
     }
 }

@@ -7,13 +7,13 @@ use switchyard_core::directory::{Method, PHONE_FIELD};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, ConnectionId};
 use switchyard_core::money::Amount;
-use switchyard_core::routing::{Offer, Standing};
+use switchyard_core::routing::{Eligibility, Offer};
 use switchyard_core::transaction::{Kind, Price, Transaction};
 use switchyard_gateway_host::{Direction, Version};
 
 /// The gateway that a confirmation would go to first.
 #[derive(Clone, Debug)]
-pub struct Prospect {
+pub struct RoutePreview {
     pub gateway: Arc<Version>,
     pub connection: ConnectionId,
     pub price: Price,
@@ -24,11 +24,11 @@ pub struct Prospect {
 impl Engine {
     /// Route of this payment by `method` if it were confirmed now; `None` when no connection can
     /// serve it.
-    pub fn prospect(&self, tx: &Transaction, method: &str) -> Option<Prospect> {
+    pub fn route_preview(&self, tx: &Transaction, method: &str) -> Option<RoutePreview> {
         let price = self.price(tx, method)?;
         let route = self.route_payment(tx, method, price.amount, None, Purpose::Look);
         let first = route.candidates.first()?;
-        Some(Prospect {
+        Some(RoutePreview {
             gateway: self
                 .gateways()
                 .version(&first.gateway, &first.gateway_hash)?,
@@ -69,6 +69,6 @@ impl Engine {
             Some(amount),
         )
         .iter()
-        .any(|offer| offer.standing == Standing::CanServe && asks(offer))
+        .any(|offer| offer.standing == Eligibility::CanServe && asks(offer))
     }
 }
