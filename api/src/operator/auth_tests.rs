@@ -123,7 +123,7 @@ fn everything(world: &World) -> [usize; 6] {
         access.keys(app).unwrap().len(),
         access.webhooks(app).unwrap().len(),
         access.operator_tokens().len(),
-        world.engine.exchange().entries().len(),
+        world.engine.exchange_rates().entries().len(),
     ]
 }
 
