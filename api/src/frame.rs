@@ -19,6 +19,7 @@ use crate::checkout::front;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::merchant::cors;
 use crate::operations::logging::REQUESTS;
+use crate::pages::headers::{HSTS, NO_PAGE};
 use crate::state::ApiState;
 
 /// The id of a request, as its answer and the log give it. Handlers find it in the request's
@@ -164,11 +165,6 @@ const CAUTIOUS: [(HeaderName, &str); 3] = [
     (REFERRER_POLICY, "no-referrer"),
     (CONTENT_SECURITY_POLICY, NO_PAGE),
 ];
-/// The policy of an answer that is no page.
-pub const NO_PAGE: &str =
-    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-/// Two years, where payers reach the service by https.
-pub const HSTS: &str = "max-age=63072000; includeSubDomains";
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub mod merchant;
 pub mod openapi;
 pub mod operations;
 pub mod operator;
+pub mod pages;
 pub mod return_url;
 pub mod routes;
 pub mod serve;

@@ -145,7 +145,7 @@ fn transfer(context: &PageContext, action: &PayerAction) -> ActionView {
     else {
         return ActionView::default();
     };
-    let written = context.visitor.language.written();
+    let written = context.visitor.language;
     // After its time the details are for the payer's questions, and nothing is to be copied.
     let is_late = is_late(context, action);
     let marked = |row: Row| match is_late {
@@ -257,12 +257,12 @@ fn translated(context: &PageContext, texts: &[LocalizedText]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkout::language::Language;
+    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
 
     #[test]
     fn a_gateway_cannot_make_a_link_that_runs_something() {
-        let context = samples::context(samples::waiting(None), Language::English);
+        let context = samples::context(samples::waiting(None), Language::En);
         for hostile in [
             "javascript:alert(1)",
             "data:text/html,<script>",
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_code_without_text_is_shown_as_the_png_that_came_and_as_nothing_else() {
-        let context = samples::context(samples::waiting(None), Language::English);
+        let context = samples::context(samples::waiting(None), Language::En);
         let shown = |image: Option<&str>| {
             let action = PayerAction::ShowQr {
                 text: String::new(),
@@ -331,7 +331,7 @@ mod tests {
             text("fr", "Composez"),
             text("fr", "Confirmez"),
         ];
-        let french = samples::context(samples::waiting(None), Language::French);
+        let french = samples::context(samples::waiting(None), Language::Fr);
         assert_eq!(translated(&french, &both), ["Composez", "Confirmez"]);
         assert_eq!(translated(&french, &both[..1]), ["Dial"]);
         assert_eq!(translated(&french, &[text("sw", "Piga")]), ["Piga"]);

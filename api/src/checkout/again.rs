@@ -7,6 +7,7 @@ use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CancelRequest, DeclineReason,
 };
 
+use crate::pages::messages;
 use super::answers::FormState;
 use super::form_fields::{given_by_merchant, needs};
 use super::leave::way_back;
@@ -130,7 +131,7 @@ pub(super) fn page(context: &PageContext, attempt: &Attempt, sealed: &str) -> Re
         left: if unsent {
             context.say("choose-unsent-next")
         } else {
-            language.say_count("choose-attempts-left", "left", left)
+            messages::say_count(language, "choose-attempts-left", "left", left)
         },
         rows: paid_with(context),
         same: context.link(step, &[("a", sealed)]),
@@ -172,14 +173,14 @@ fn heading(context: &PageContext, attempt: &Attempt) -> (String, String) {
 mod tests {
     use super::*;
     use crate::checkout::form_fields::check;
-    use crate::checkout::language::Language;
+    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
     use switchyard_core::directory::country;
 
     #[test]
     fn an_attempt_that_was_given_up_has_ended_and_did_not_fail() {
         let title = |tx| {
-            let context = samples::context(tx, Language::English);
+            let context = samples::context(tx, Language::En);
             heading(&context, failed(&context).unwrap())
         };
         let mut tx = samples::declined_once();
@@ -201,7 +202,7 @@ mod tests {
             tx.customer.phone = Some(merchants.to_owned());
             tx.attempts[0].phone = Some(number.to_owned());
             tx.attempts[0].fields = [(PHONE.to_owned(), number.to_owned())].into();
-            let context = samples::context(tx, Language::English);
+            let context = samples::context(tx, Language::En);
             let answers = answers(&context, failed(&context).unwrap());
             assert_eq!(answers.given.get(PHONE).map(String::as_str), sealed);
             let way = samples::way("mtn_bj", false);

@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use crate::pages::style::{packed, packed_style};
+
 /// The style sheet of the checkout.
 pub static STYLE: LazyLock<String> =
     LazyLock::new(|| packed_style(include_str!("../../assets/checkout/checkout.css")));
@@ -12,22 +14,6 @@ pub static SCRIPT: LazyLock<String> = LazyLock::new(|| {
     let source = include_str!("../../assets/checkout/checkout.js");
     packed(source, "//")
 });
-
-/// A style sheet behind the colours of all pages, without comments and indentation.
-pub fn packed_style(source: &str) -> String {
-    let colours = include_str!("../../assets/pages/tokens.css");
-    packed(&format!("{colours}\n{source}"), "/*")
-}
-
-/// Lines without indentation, blank lines and whole-line comments. Line ends stay: they may matter
-/// to a script.
-fn packed(source: &str, comment: &str) -> String {
-    let lines = source.lines().map(str::trim);
-    let kept: Vec<_> = lines
-        .filter(|line| !line.is_empty() && !line.starts_with(comment))
-        .collect();
-    kept.join("\n")
-}
 
 #[cfg(test)]
 mod tests {

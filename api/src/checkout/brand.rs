@@ -89,11 +89,11 @@ pub fn contacts(app: &App) -> Vec<Contact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkout::language::Language;
+    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
 
     fn app(change: impl FnOnce(&mut App)) -> App {
-        let context = samples::context(samples::payment(), Language::English);
+        let context = samples::context(samples::payment(), Language::En);
         let mut app = (*context.app).clone();
         change(&mut app);
         app

@@ -140,7 +140,7 @@ fn unfit(attempt: &Attempt, code: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkout::language::Language;
+    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
 
     fn asking(codes: u32, why: Option<&str>) -> PageContext {
@@ -152,7 +152,7 @@ mod tests {
         let mut tx = samples::waiting(Some(action));
         tx.attempts[0].codes = codes;
         tx.attempts[0].why = why.map(str::to_owned);
-        samples::context(tx, Language::English)
+        samples::context(tx, Language::En)
     }
 
     #[test]

@@ -152,7 +152,7 @@ pub(super) fn page(
     notice: Option<&str>,
 ) -> Response {
     let price = &chosen.way.price;
-    let written = context.visitor.language.written();
+    let written = context.visitor.language;
     let amount = price.amount.written(written);
     let method = &chosen.way.method;
     let mut rows = vec![

@@ -133,7 +133,7 @@ pub fn seen(context: &PageContext) -> Option<Seen> {
 
 /// An amount of a coin with its unit, in the visitor's language.
 fn coins(context: &PageContext, amount: &str, unit: &str) -> String {
-    let amount = written(amount, context.visitor.language.written());
+    let amount = written(amount, context.visitor.language);
     format!("{amount}\u{a0}{unit}").trim_end().to_owned()
 }
 
@@ -180,11 +180,11 @@ pub fn moment(text: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkout::language::Language;
+    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
 
     fn sent_by(expires: Option<&str>) -> CryptoView {
-        let context = samples::context(samples::waiting(None), Language::English);
+        let context = samples::context(samples::waiting(None), Language::En);
         view(&context, &samples::crypto(expires)).unwrap()
     }
 
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn sentences_write_the_amount_as_their_language_does_and_the_field_as_wallets_do() {
         for (language, sentence) in [
-            (Language::English, "12.5\u{a0}USDC"),
-            (Language::French, "12,5\u{a0}USDC"),
+            (Language::En, "12.5\u{a0}USDC"),
+            (Language::Fr, "12,5\u{a0}USDC"),
         ] {
             let context = samples::context(samples::waiting(None), language);
             let view = view(&context, &samples::crypto(None)).unwrap();
@@ -240,7 +240,7 @@ mod tests {
         let mut tx = samples::waiting(Some(samples::crypto_of("8", worth, None)));
         let attempt = &mut tx.attempts[0];
         attempt.received = Some(Amount::from_minor(received, attempt.amount.currency()));
-        seen(&samples::context(tx, Language::English))
+        seen(&samples::context(tx, Language::En))
     }
 
     #[test]

@@ -236,13 +236,13 @@ fn field(need: &FormField, given: &Values, error: Option<String>) -> Field {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkout::language::Language;
+    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
     use switchyard_core::directory::country;
 
     /// Number of the field on a page for a customer whose number the merchant gave.
     fn shown(typed: Option<&str>) -> (String, String) {
-        let mut context = samples::context(samples::payment(), Language::English);
+        let mut context = samples::context(samples::payment(), Language::En);
         std::sync::Arc::make_mut(&mut context.tx).customer.phone = Some("+2290197000000".into());
         let way = samples::way("mtn_bj", false);
         let need = &needs(&context, &way, country("BJ").unwrap())[0];

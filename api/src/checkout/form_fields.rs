@@ -12,7 +12,8 @@ use switchyard_core::transaction::{Customer, Restriction, Transaction};
 use switchyard_engine::engine::FieldProblem;
 use switchyard_gateway_host::manifest::FieldOption;
 
-use super::language::Language;
+use switchyard_core::language::Language;
+use crate::pages::messages;
 use super::menu::{Asked, PHONE, PaymentOption, country_name};
 use super::page_context::PageContext;
 use super::wait::masked;
@@ -242,11 +243,11 @@ fn restricted_number(tx: &Transaction) -> Option<&str> {
 fn text(language: Language, asked: Asked) -> FormField {
     let of_customer = CUSTOMER.iter().find(|(name, _)| *name == asked.name);
     let by_language = match language {
-        Language::English => asked.label_en.clone(),
-        Language::French => asked.label_fr.or(asked.label_en),
+        Language::En => asked.label_en.clone(),
+        Language::Fr => asked.label_fr.or(asked.label_en),
     };
     let label = match of_customer {
-        Some((name, _)) => language.say(&format!("field-{name}")),
+        Some((name, _)) => messages::say(language, &format!("field-{name}")),
         None => by_language.unwrap_or_else(|| asked.name.replace('_', " ")),
     };
     FormField {
@@ -402,7 +403,7 @@ mod tests {
     fn live() -> PageContext {
         let mut tx = samples::payment_in("XOF");
         tx.environment = Environment::Live;
-        samples::context(tx, Language::English)
+        samples::context(tx, Language::En)
     }
 
     fn number_of(context: &PageContext, is_test: bool, text: &str) -> Result<String, String> {
@@ -457,7 +458,7 @@ mod tests {
 
     #[test]
     fn the_test_numbers_are_american_whatever_the_country() {
-        let context = samples::context(samples::payment_in("XOF"), Language::English);
+        let context = samples::context(samples::payment_in("XOF"), Language::En);
         for text in ["4149518161", "+1 (414) 951-8161", "1 414 951 8161"] {
             assert_eq!(
                 number_of(&context, true, text),

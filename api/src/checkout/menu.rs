@@ -7,7 +7,7 @@ use switchyard_core::directory::{Category, Country, Method, country};
 use switchyard_core::transaction::{Price, Restriction, Transaction};
 use switchyard_gateway_host::manifest::FieldOption;
 
-use super::language::Language;
+use switchyard_core::language::Language;
 
 /// A way to pay.
 #[derive(Clone, Debug)]
@@ -124,7 +124,7 @@ impl Menu {
         asked: Option<&str>,
         from: Option<&str>,
     ) -> Option<&'static Country> {
-        let countries = self.countries(Language::English);
+        let countries = self.countries(Language::En);
         if let [only] = countries.as_slice() {
             return Some(only);
         }
@@ -177,8 +177,8 @@ pub const PHONE: &str = switchyard_core::directory::PHONE_FIELD;
 
 pub fn country_name(country: &'static Country, language: Language) -> &'static str {
     match language {
-        Language::English => country.name,
-        Language::French => country.name_fr,
+        Language::En => country.name,
+        Language::Fr => country.name_fr,
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
         assert!(codes(&menu, "BJ").contains(&"mtn_bj".to_owned()));
         assert!(codes(&menu, "KE").is_empty());
         let names: Vec<_> = menu
-            .countries(Language::French)
+            .countries(Language::Fr)
             .iter()
             .map(|row| row.name_fr)
             .collect();
@@ -235,7 +235,7 @@ mod tests {
             payment.methods = vec!["moov_bj".into(), "wave_ci".into(), "mpesa_ke".into()]
         });
         assert_eq!(codes(&menu, "BJ"), ["moov_bj"]);
-        assert_eq!(menu.countries(Language::English).len(), 2);
+        assert_eq!(menu.countries(Language::En).len(), 2);
         assert!(menu.find("mtn_bj", "BJ").is_none() && menu.find("moov_bj", "BJ").is_some());
         assert!(menu.find("moov_bj", "CI").is_none());
     }
@@ -247,7 +247,7 @@ mod tests {
                 country_code: "CI".into(),
             });
         });
-        assert_eq!(menu.countries(Language::English).len(), 1);
+        assert_eq!(menu.countries(Language::En).len(), 1);
         assert!(codes(&menu, "BJ").is_empty());
         assert!(codes(&menu, "CI").contains(&"card_xof".to_owned()));
     }
@@ -269,7 +269,7 @@ mod tests {
     fn an_excluded_country_is_neither_offered_nor_accepted() {
         let menu = with(|_| {}).without(&["BJ".to_owned()]);
         assert!(menu.find("mtn_bj", "BJ").is_none() && menu.find("mtn_ci", "CI").is_some());
-        let countries = menu.countries(Language::English);
+        let countries = menu.countries(Language::En);
         assert!(countries.iter().all(|country| country.alpha2 != "BJ"));
         let mut tx = samples::payment_in("XOF");
         tx.customer.phone = Some("+2290197000000".into());
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn what_no_gateway_serves_is_not_there() {
         let menu = Menu::new(&samples::payment_in("XOF"), Vec::new());
-        assert!(menu.countries(Language::English).is_empty());
+        assert!(menu.countries(Language::En).is_empty());
     }
 
     #[test]

@@ -31,8 +31,6 @@ mod error_page;
 mod form;
 mod form_fields;
 pub mod front;
-mod headers;
-mod language;
 mod leave;
 mod live;
 mod lost;
@@ -65,6 +63,7 @@ use axum::routing::{MethodRouter, get, post};
 use futures_util::FutureExt;
 use tower_http::compression::CompressionLayer;
 
+use crate::pages::messages;
 use crate::operations::Draining;
 use crate::state::ApiState;
 use error_page::ErrorPage;
@@ -76,7 +75,7 @@ const DEADLINE: Duration = Duration::from_secs(15);
 
 /// The routes of the checkout. Open streams of events end when the server begins to.
 pub fn router(state: ApiState, draining: Draining) -> Router {
-    language::warm_up();
+    messages::warm_up();
     let state = CheckoutState::new(state, draining);
     let pages = Router::new()
         .route("/checkout/{id}", page(get(choose::get)))

@@ -28,7 +28,7 @@ impl PageContext {
 
     /// The sentence on money that moved: none, a part or all of the amount, or not known yet.
     pub fn about_money(&self) -> String {
-        let written = self.visitor.language.written();
+        let written = self.visitor.language;
         if self.tx.surely_moved_no_money() {
             return self.say("money-nothing");
         }
@@ -68,7 +68,7 @@ impl PageContext {
             .tx
             .received()
             .filter(|part| is_there && part.is_part())?;
-        let written = self.visitor.language.written();
+        let written = self.visitor.language;
         let [amount, asked] = [received.first(), received.asked].map(|sum| sum.written(written));
         let values = [("received", amount.as_str()), ("asked", asked.as_str())];
         Some(self.say_with("money-part-so-far", &values))
@@ -81,7 +81,7 @@ impl PageContext {
             true => "money-seen-more",
             false => "money-seen",
         };
-        let worth = seen.worth.written(self.visitor.language.written());
+        let worth = seen.worth.written(self.visitor.language);
         Some(self.say_with(sentence, &[("seen", &worth)]))
     }
 
@@ -100,7 +100,7 @@ impl PageContext {
     /// payment's currency.
     pub fn money_rows(&self) -> Vec<Row> {
         let charge = self.charge();
-        let written = self.visitor.language.written();
+        let written = self.visitor.language;
         let is_paid = self.tx.state == State::Succeeded;
         let received = self.tx.received();
         let is_named = received.as_ref().is_some_and(|received| {
@@ -140,7 +140,7 @@ impl PageContext {
 
     /// The amount that was asked for, the rate and the mark-up; empty without a conversion.
     pub fn conversion_rows(&self, charge: &Charge<'_>) -> Vec<Row> {
-        let written = self.visitor.language.written();
+        let written = self.visitor.language;
         let Some(rate) = charge.rate(written) else {
             return Vec::new();
         };
@@ -172,7 +172,7 @@ impl PageContext {
 
     /// The head of the page: who is paid, how much, for what.
     pub fn order(&self, charge: &Charge<'_>) -> Order {
-        let written = self.visitor.language.written();
+        let written = self.visitor.language;
         let amount = self.transfer().unwrap_or(charge.amount).written(written);
         let label = match self.tx.state {
             State::Succeeded if is_taken_back(&self.tx) => "row-amount",

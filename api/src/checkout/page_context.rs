@@ -14,11 +14,12 @@ use switchyard_core::transaction::{State, Transaction};
 use switchyard_engine::access::App;
 use url::form_urlencoded::Serializer;
 
+use crate::pages::messages;
 use super::assets;
 use super::brand::{self, Contact};
 use super::crypto;
-use super::headers::{self, Nonce};
-use super::language::Language;
+use crate::pages::headers::{self, Nonce};
+use switchyard_core::language::Language;
 use crate::utils::MethodIcons;
 
 /// Visitor: address, language and entry point.
@@ -129,7 +130,7 @@ pub struct Row {
 
 impl Visitor {
     pub fn say(&self, message: &str) -> String {
-        self.language.say(message)
+        messages::say(self.language, message)
     }
 
     /// An address of the checkout. The language goes along when the visitor chose it.
@@ -215,7 +216,7 @@ impl PageContext {
     }
 
     pub fn say_with(&self, message: &str, values: &[(&'static str, &str)]) -> String {
-        self.visitor.language.say_with(message, values)
+        messages::say_with(self.visitor.language, message, values)
     }
 
     /// The message with the merchant's name in it.
@@ -247,7 +248,7 @@ impl PageContext {
     /// A method by the name that people know it by.
     pub fn method_name(&self, code: &str) -> String {
         let method = self.directory.payment_method(code);
-        let name = method.map(|method| method.name_in(self.visitor.language.written()));
+        let name = method.map(|method| method.name_in(self.visitor.language));
         name.unwrap_or(code).to_owned()
     }
 
@@ -336,7 +337,7 @@ impl PageContext {
     /// into the reader's own time.
     pub fn until(&self, moment: &str) -> Row {
         let at = crypto::moment(moment);
-        let written = self.visitor.language.written();
+        let written = self.visitor.language;
         Row {
             time: at.map(|at| at.to_string()),
             ..self.row(
@@ -414,7 +415,7 @@ impl Frame {
 
     /// The message of that name.
     pub fn t(&self, message: &str) -> String {
-        self.lang.say(message)
+        messages::say(self.lang, message)
     }
 
     pub fn lang_field(&self) -> Option<&'static str> {
@@ -430,7 +431,7 @@ impl Frame {
     }
 
     pub fn secured(&self) -> String {
-        self.lang.say_with("secured", &[("service", &self.service)])
+        messages::say_with(self.lang, "secured", &[("service", &self.service)])
     }
 }
 
@@ -468,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_chosen_language_goes_along_and_another_replaces_it() {
-        let mut context = samples::context(samples::payment(), Language::French);
+        let mut context = samples::context(samples::payment(), Language::Fr);
         let id = context.tx.id;
         context.visitor.path = format!("/checkout/{id}");
         context.visitor.query = vec![
@@ -489,7 +490,7 @@ mod tests {
 
     #[test]
     fn a_length_of_time_is_said_in_words() {
-        let context = samples::context(samples::payment(), Language::French);
+        let context = samples::context(samples::payment(), Language::Fr);
         for (seconds, words) in [
             (1, "1 min"),
             (1_790, "30 min"),
@@ -506,13 +507,13 @@ mod tests {
 
     #[test]
     fn time_is_counted_down_only_while_the_payer_decides() {
-        let context = samples::context(samples::payment(), Language::English);
+        let context = samples::context(samples::payment(), Language::En);
         let left = context.frame("choose-title").time_left.unwrap();
         assert_eq!(
             (left.seconds, left.text.as_str()),
             (1790, "Time left to pay: 30 min")
         );
-        let waiting = samples::context(samples::waiting(None), Language::English);
+        let waiting = samples::context(samples::waiting(None), Language::En);
         assert!(waiting.frame("wait-title").time_left.is_none());
     }
 }

@@ -394,11 +394,11 @@ mod tests {
     use switchyard_core::money::{Amount, Currency};
 
     use super::*;
-    use crate::checkout::language::Language;
+    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
 
     fn shown(seconds: u64, change: impl FnOnce(&mut Attempt)) -> (PageContext, Patience) {
-        let context = samples::context(samples::waited(seconds, change), Language::English);
+        let context = samples::context(samples::waited(seconds, change), Language::En);
         let patience = view(&context, None).unwrap();
         (context, patience)
     }
@@ -519,7 +519,7 @@ mod tests {
     #[test]
     fn after_the_time_of_the_link_the_way_out_is_to_cancel_and_no_other_method() {
         let tx = samples::waited(150, |attempt| attempt.candidate.can_cancel = true);
-        let mut context = samples::context(tx, Language::English);
+        let mut context = samples::context(tx, Language::En);
         assert!(!view(&context, None).unwrap().ways_out.is_empty());
         let expires_at = context.tx.payment().unwrap().expires_at;
         let since = context.now.since(context.tx.attempts[0].started_at);

@@ -35,7 +35,7 @@ pub(super) fn page(context: &PageContext) -> Response {
     rows.push(context.row("row-for", &context.tx.description));
     rows.extend(paid_with(context));
     if let Some(at) = context.tx.success_at {
-        let date = context.visitor.language.written().date(at);
+        let date = context.visitor.language.date(at);
         rows.push(context.row("row-date", date));
     }
     rows.push(

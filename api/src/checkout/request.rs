@@ -16,10 +16,11 @@ use switchyard_core::transaction::{ClientContext, Refusal, State};
 use switchyard_engine::access::App;
 use switchyard_engine::engine::{Engine, EngineError};
 
+use crate::pages::messages;
 use super::answers::FormState;
 use super::error_page::{self, ErrorPage};
-use super::headers::Nonce;
-use super::language::Language;
+use crate::pages::headers::Nonce;
+use switchyard_core::language::Language;
 use super::lost;
 use super::menu::{Menu, PaymentOption};
 use super::offer;
@@ -114,14 +115,14 @@ pub(super) fn visitor(
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
             .collect();
     let named = query.iter().find(|(name, _)| name == "lang");
-    let chosen = named.and_then(|(_, tag)| Language::parse(tag));
-    let accepted = || Language::accepted(accept?.to_str().ok()?);
-    let apps = || Language::parse(app?.settings.locale.as_deref()?);
+    let chosen = named.and_then(|(_, tag)| Language::of(tag));
+    let accepted = || messages::accepted(accept?.to_str().ok()?);
+    let apps = || Language::of(app?.settings.locale.as_deref()?);
     Visitor {
         language: chosen
             .or_else(accepted)
             .or_else(apps)
-            .unwrap_or(Language::English),
+            .unwrap_or(Language::En),
         chose_language: chosen.is_some(),
         nonce: Nonce::new(state.api.engine.ids()),
         service: settings.service_name.clone(),

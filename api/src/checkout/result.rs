@@ -9,8 +9,9 @@ use switchyard_core::transaction::{
     AttemptState, Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
 
+use crate::pages::messages;
 use super::again;
-use super::language::Language;
+use switchyard_core::language::Language;
 use super::leave::way_back;
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;
@@ -216,12 +217,12 @@ fn expired(context: &PageContext) -> String {
 /// Reason of a decline in words, with what the payer can do next.
 pub(super) fn reason(language: Language, reason: Option<DeclineReason>) -> String {
     let reason = reason.unwrap_or(DeclineReason::ProviderUnavailable);
-    let advice = language.say(&format!("reason-{}-advice", reason.as_str()));
+    let advice = messages::say(language, &format!("reason-{}-advice", reason.as_str()));
     format!("{} {advice}", fact(language, reason))
 }
 
 fn fact(language: Language, reason: DeclineReason) -> String {
-    language.say(&format!("reason-{}", reason.as_str()))
+    messages::say(language, &format!("reason-{}", reason.as_str()))
 }
 
 fn rows(context: &PageContext) -> Vec<Row> {

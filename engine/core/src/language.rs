@@ -30,6 +30,14 @@ impl Language {
         }
     }
 
+    /// Its name in the language itself.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::En => "English",
+            Self::Fr => "Français",
+        }
+    }
+
     /// A moment to the minute, in UTC: `24 November 2026, 14:30 UTC`,
     /// `24 novembre 2026 à 14:30 UTC`.
     pub fn date(self, at: Timestamp) -> String {

@@ -102,8 +102,8 @@ pub(super) const API: &[Uses] = &[
         "checkout",
         &[
             "client",
-            "frame",
             "operations",
+            "pages",
             "return_url",
             "state",
             "utils",
@@ -118,7 +118,7 @@ pub(super) const API: &[Uses] = &[
     ("docs", &["error", "frame", "openapi", "operator", "state"]),
     ("envelope", &["error"]),
     ("error", &[]),
-    ("frame", &["error", "operations", "state"]),
+    ("frame", &["error", "operations", "pages", "state"]),
     (
         "fuzzing",
         &[
@@ -165,6 +165,7 @@ pub(super) const API: &[Uses] = &[
             "state",
         ],
     ),
+    ("pages", &[]),
     ("return_url", &[]),
     (
         "routes",

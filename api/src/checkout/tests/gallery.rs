@@ -15,7 +15,7 @@ use super::samples;
 use crate::checkout::answers::FormState;
 use crate::checkout::error_page::{self, ErrorPage};
 use crate::checkout::form_fields::{Values, check, needs};
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 use crate::checkout::menu::{Asked, Menu};
 use crate::checkout::page_context::PageContext;
 use crate::checkout::request::Selection;
@@ -424,7 +424,7 @@ async fn every_page_is_whole_in_both_languages() {
 #[tokio::test]
 async fn what_merchants_and_payers_wrote_is_never_markup() {
     let hostile = "\"><script>alert(1)</script><img src=x onerror=alert(2)>'`{{7*7}}\u{202e}";
-    let pages = pages(Language::English, &|context| {
+    let pages = pages(Language::En, &|context| {
         let tx = Arc::make_mut(&mut context.tx);
         tx.description = hostile.to_owned();
         tx.customer.email = hostile.to_owned();

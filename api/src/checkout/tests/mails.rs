@@ -18,7 +18,7 @@ use switchyard_gateway_host::Gateways;
 use switchyard_store::Batch;
 
 use super::samples;
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 
 struct Office {
     bench: Bench,
@@ -129,7 +129,7 @@ fn live(tx: Transaction, locale: &str) -> Transaction {
 }
 
 fn app(tx: &Transaction) -> App {
-    let context = samples::context(tx.clone(), Language::English);
+    let context = samples::context(tx.clone(), Language::En);
     App {
         settings: AppSettings {
             merchant_email: Some("shop@merchant.example".to_owned()),
@@ -143,8 +143,8 @@ fn app(tx: &Transaction) -> App {
 async fn mails_about_a_payment_name_its_method_as_the_pages_do() {
     let mut office = Office::new().await;
     for (locale, language, label) in [
-        ("en", Language::English, "Method: "),
-        ("fr", Language::French, "Moyen de paiement\u{a0}: "),
+        ("en", Language::En, "Method: "),
+        ("fr", Language::Fr, "Moyen de paiement\u{a0}: "),
     ] {
         let tx = live(samples::ended(State::Succeeded), locale);
         let context = samples::context(tx.clone(), language);

@@ -8,7 +8,7 @@ use switchyard_core::transaction::{
 use switchyard_system::ids::Ids;
 
 use super::{gallery, samples};
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 use crate::checkout::{cancel, error_page, receipt, result, wait};
 
 async fn html(page: axum::response::Response) -> String {
@@ -20,7 +20,7 @@ async fn html(page: axum::response::Response) -> String {
 
 async fn waiting(tx: Transaction) -> String {
     html(wait::page(
-        &samples::context(tx, Language::English),
+        &samples::context(tx, Language::En),
         None,
         None,
     ))
@@ -45,7 +45,7 @@ async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_it
         (CaseReason::NoFinalAnswer, "is being reviewed"),
     ] {
         let tx = samples::with_case(samples::ended(State::Succeeded), reason);
-        let context = samples::context(tx, Language::English);
+        let context = samples::context(tx, Language::En);
         let result = html(result::page(&context)).await;
         let receipt = html(receipt::page(&context)).await;
         for page in [&result, &receipt] {
@@ -67,7 +67,7 @@ async fn a_paused_page_says_that_no_money_moved_only_when_all_attempts_are_known
         (samples::declined_once(), true, nothing, unknown),
         (samples::declined_once(), false, unknown, nothing),
     ] {
-        let context = samples::context(tx, Language::English);
+        let context = samples::context(tx, Language::En);
         let page = html(error_page::paused(&context, knows_all_attempts)).await;
         assert!(page.contains(said), "{said}");
         assert!(!page.contains(unsaid), "{unsaid}");
@@ -105,7 +105,7 @@ async fn a_second_payment_that_was_taken_back_is_not_received_any_more() {
     for (is_back, says, never) in [(false, more, back), (true, back, more)] {
         let (done, reason) = (AttemptState::Succeeded, CaseReason::PaidTwice);
         let tx = money_of_the_first(State::Succeeded, done, reason, is_back);
-        let context = samples::context(tx, Language::English);
+        let context = samples::context(tx, Language::En);
         for page in [
             html(result::page(&context)).await,
             html(receipt::page(&context)).await,
@@ -128,7 +128,7 @@ async fn money_that_was_taken_back_is_not_called_received() {
     ] {
         let (second, reason) = (AttemptState::Declined, CaseReason::MoneyAfterTheEnd);
         let tx = money_of_the_first(State::Cancelled, second, reason, is_back);
-        let page = html(result::page(&samples::context(tx, Language::English))).await;
+        let page = html(result::page(&samples::context(tx, Language::En))).await;
         assert!(page.contains(says) && !page.contains(never), "{page}");
     }
 }
@@ -138,7 +138,7 @@ async fn several_open_cases_are_told_in_one_text() {
     let twice = samples::with_case(samples::ended(State::Succeeded), CaseReason::PaidTwice);
     let context = samples::context(
         samples::with_case(twice, CaseReason::Surplus),
-        Language::English,
+        Language::En,
     );
     let page = html(result::page(&context)).await;
     assert!(page.contains("more than one payment") && page.contains("more than was asked"));
@@ -153,7 +153,7 @@ async fn a_success_that_was_taken_back_is_no_receipt_of_money() {
         samples::ended(State::Succeeded),
         CaseReason::SuccessContradicted,
     );
-    let context = samples::context(tx, Language::English);
+    let context = samples::context(tx, Language::En);
     let result = html(result::page(&context)).await;
     assert!(!result.contains("Payment successful") && !result.contains("was received. Thank you"));
     let receipt = html(receipt::page(&context)).await;
@@ -172,7 +172,7 @@ async fn a_cancelled_attempt_asks_for_no_payment_and_names_what_was_done_about_i
             "The provider cannot cancel this attempt; it ends in about 16 min",
         ),
     ] {
-        let pages = gallery::pages(Language::English, &|_| {}).await;
+        let pages = gallery::pages(Language::En, &|_| {}).await;
         let page = &pages.iter().find(|(shown, _)| shown == name).unwrap().1;
         assert!(page.contains("We are cancelling this payment") && page.contains(done));
         for asking in [
@@ -202,7 +202,7 @@ fn a_payment_for_which_money_came_is_not_cancelled_but_shown() {
     for state in [State::OnHold, State::AwaitingProvider] {
         let mut held = samples::partly_paid(state);
         held.attempts[0].candidate.can_cancel = true;
-        let held = samples::context(held, Language::English);
+        let held = samples::context(held, Language::En);
         let wait = format!("/checkout/{}/wait", held.tx.id);
         let question = cancel::question(&held);
         assert!(!question.status().is_success(), "it cannot be cancelled");
@@ -221,8 +221,8 @@ fn a_payment_for_which_money_came_is_not_cancelled_but_shown() {
 #[tokio::test]
 async fn a_payment_that_was_seen_is_not_asked_for_again() {
     for (language, seen) in [
-        (Language::English, "please do not pay again"),
-        (Language::French, "ne payez pas une seconde fois"),
+        (Language::En, "please do not pay again"),
+        (Language::Fr, "ne payez pas une seconde fois"),
     ] {
         let asked = samples::waiting(Some(samples::crypto(Some("2026-11-20 10:30 UTC"))));
         let mut paid = asked.clone();
@@ -260,10 +260,10 @@ async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failu
         })
     };
     let part = |language: Language| match language {
-        Language::English => "Part of it arrived: XOF\u{a0}5,000 of XOF\u{a0}12,500.",
-        Language::French => "Une partie est arrivée\u{a0}: 5\u{202f}000\u{a0}F",
+        Language::En => "Part of it arrived: XOF\u{a0}5,000 of XOF\u{a0}12,500.",
+        Language::Fr => "Une partie est arrivée\u{a0}: 5\u{202f}000\u{a0}F",
     };
-    for language in [Language::English, Language::French] {
+    for language in [Language::En, Language::Fr] {
         let mut tx = samples::waiting(Some(samples::crypto_of("7.5", 7_500, None)));
         let attempt = &mut tx.attempts[0];
         attempt.received = Some(Amount::from_minor(5_000, attempt.amount.currency()));
@@ -291,12 +291,12 @@ async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failu
 async fn an_expired_account_takes_no_transfer_any_more_and_its_details_stay_readable() {
     for (language, nothing_more, amount) in [
         (
-            Language::English,
+            Language::En,
             "Do not send anything any more. We keep checking",
             "XOF\u{a0}12,600",
         ),
         (
-            Language::French,
+            Language::Fr,
             "N’envoyez plus rien. Nous continuons",
             "12\u{202f}600\u{a0}F CFA",
         ),
@@ -324,14 +324,14 @@ async fn an_expired_account_takes_no_transfer_any_more_and_its_details_stay_read
 async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader() {
     for (language, amount, fee, label, asked) in [
         (
-            Language::English,
+            Language::En,
             "XOF\u{a0}12,600",
             "XOF\u{a0}100",
             "Provider’s fee, included",
             "XOF\u{a0}12,500",
         ),
         (
-            Language::French,
+            Language::Fr,
             "12\u{202f}600\u{a0}F CFA",
             "100\u{a0}F CFA",
             "Frais du prestataire, inclus",
@@ -351,7 +351,7 @@ async fn a_transfer_names_one_amount_and_its_fee_in_the_language_of_the_reader()
     }
     let mut context = samples::context(
         samples::waiting(Some(samples::transfer("2026-11-20 11:30 UTC"))),
-        Language::English,
+        Language::En,
     );
     let tx = std::sync::Arc::make_mut(&mut context.tx);
     if let Some(PayerAction::Transfer { fee, .. }) = &mut tx.attempts[0].payer_action {
@@ -374,11 +374,11 @@ async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
     let due = converted.attempts[0].amount;
     more(&mut converted, due.minor() + 3_000);
     for tx in [plain, converted] {
-        let due = tx.attempts[0].amount.written(Language::English.written());
+        let due = tx.attempts[0].amount.written(Language::En);
         let paid = tx.attempts[0].captured.unwrap();
-        let paid = paid.written(Language::English.written());
+        let paid = paid.written(Language::En);
         let has_rate = tx.attempts[0].conversion.is_some();
-        let context = samples::context(tx, Language::English);
+        let context = samples::context(tx, Language::En);
         for page in [
             html(result::page(&context)).await,
             html(receipt::page(&context)).await,
@@ -400,7 +400,7 @@ async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
 async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
     let failed = samples::failed(DeclineReason::InsufficientFunds).state;
     let tx = samples::partly_paid(failed);
-    let page = html(result::page(&samples::context(tx, Language::English))).await;
+    let page = html(result::page(&samples::context(tx, Language::En))).await;
     assert!(page.contains("This payment is being reviewed"));
     assert!(page.contains("Received") && page.contains("Part of it arrived"));
     for untrue in [
@@ -413,7 +413,7 @@ async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
     // A person has returned the money.
     let page = html(result::page(&samples::context(
         samples::returned(),
-        Language::English,
+        Language::En,
     )))
     .await;
     assert!(page.contains("This payment was closed") && page.contains("has to return"));
@@ -432,7 +432,7 @@ async fn money_that_was_returned_stands_once_in_the_rows_of_its_page() {
         let mut tx = samples::returned();
         let currency = tx.attempts[0].amount.currency();
         tx.attempts[0].captured = Some(Amount::from_minor(minor, currency));
-        let page = html(result::page(&samples::context(tx, Language::English))).await;
+        let page = html(result::page(&samples::context(tx, Language::En))).await;
         let (_, rows) = page.split_once("<dl class=\"summary\">").unwrap();
         let (rows, _) = rows.split_once("</dl>").unwrap();
         assert_eq!(rows.matches(sum).count(), 1, "{rows}");

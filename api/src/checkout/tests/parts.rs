@@ -6,7 +6,7 @@ use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{PayerAction, Transaction};
 
 use super::samples;
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 use crate::checkout::{receipt, result, wait};
 
 const ARRIVED: &str = "We have received money for this payment";
@@ -24,7 +24,7 @@ fn xof(minor: i64) -> Amount {
 
 async fn waiting(tx: Transaction) -> String {
     let page = html(wait::page(
-        &samples::context(tx, Language::English),
+        &samples::context(tx, Language::En),
         None,
         None,
     ))
@@ -116,7 +116,7 @@ async fn a_transfer_of_exactly_the_rest_is_shown_beside_what_was_received() {
 async fn a_payer_who_has_done_everything_is_not_told_how_to_approve() {
     for (action, is_told) in [(PayerAction::Wait, false), (dial(), true)] {
         let tx = samples::waited(150, |attempt| attempt.payer_action = Some(action));
-        let context = samples::context(tx, Language::English);
+        let context = samples::context(tx, Language::En);
         let wake = Some("Dial *880# and choose Approvals".to_owned());
         let page = html(wait::page(&context, None, wake)).await;
         assert_eq!(page.contains("choose Approvals"), is_told);
@@ -151,7 +151,7 @@ async fn a_payer_without_a_try_for_the_code_is_asked_for_none() {
 async fn a_success_names_what_the_payer_paid_with_the_fee_that_was_added() {
     for captured in [12_500, 12_600] {
         let tx = samples::with_payer_fee(captured);
-        let context = samples::context(tx, Language::English);
+        let context = samples::context(tx, Language::En);
         for page in [
             html(result::page(&context)).await,
             html(receipt::page(&context)).await,

@@ -19,7 +19,7 @@ use switchyard_gateway_host::manifest::FieldOption;
 use switchyard_system::ids::Ids;
 
 use crate::checkout::headers::Nonce;
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 use crate::checkout::menu::{Asked, PaymentOption};
 use crate::checkout::page_context::{PageContext, Visitor};
 

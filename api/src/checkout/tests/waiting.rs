@@ -7,7 +7,7 @@ use switchyard_core::transaction::PayerAction;
 use super::{gallery, samples};
 use crate::checkout::assets::SCRIPT;
 use crate::checkout::form_fields::{Values, needs};
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 use crate::checkout::menu::Menu;
 use crate::checkout::request::Selection;
 use crate::checkout::{cancel, choose, details, wait};
@@ -63,7 +63,7 @@ async fn a_lost_answer_is_named_with_the_longest_wait_and_the_way_out() {
             ],
         ),
     ] {
-        let html = page(name, Language::English).await;
+        let html = page(name, Language::En).await;
         for said in said {
             assert!(html.contains(said), "{name}: {said}");
         }
@@ -76,17 +76,17 @@ async fn a_lost_answer_is_named_with_the_longest_wait_and_the_way_out() {
             assert!(!html.contains(untrue), "{name}: {untrue}");
         }
     }
-    let html = page("wait-lost-out", Language::English).await;
+    let html = page("wait-lost-out", Language::En).await;
     assert!(html.contains("Pay another way") && html.contains("/give-up"));
     assert_eq!(html.matches("ends in about 14 min").count(), 1, "{html}");
-    let html = page("wait-lost-dial", Language::French).await;
+    let html = page("wait-lost-dial", Language::Fr).await;
     assert!(html.contains("La réponse du prestataire n’est pas arrivée"));
 }
 
 #[tokio::test]
 async fn a_page_whose_answer_came_says_nothing_of_a_lost_one() {
     let shown = |action, change: &dyn Fn(&mut crate::checkout::page_context::PageContext)| {
-        let mut context = samples::context(samples::waiting(action), Language::English);
+        let mut context = samples::context(samples::waiting(action), Language::En);
         context.is_answer_lost = true;
         change(&mut context);
         html(wait::page(&context, None, None))
@@ -104,7 +104,7 @@ async fn a_page_whose_answer_came_says_nothing_of_a_lost_one() {
 #[tokio::test]
 async fn coins_that_are_seen_and_not_confirmed_are_named_with_what_remains() {
     let seen = "Coins worth XOF\u{a0}4,500 were seen on the chain. They are not confirmed yet";
-    let html = page("wait-seen-part", Language::English).await;
+    let html = page("wait-seen-part", Language::En).await;
     for said in [
         seen,
         "8\u{a0}USDC remain to be sent, to the same address.",
@@ -116,13 +116,13 @@ async fn coins_that_are_seen_and_not_confirmed_are_named_with_what_remains() {
     for untrue in ["Part of it arrived", "Amount to pay", "Exactly this amount"] {
         assert!(!html.contains(untrue), "{untrue}");
     }
-    let html = page("wait-seen-more", Language::English).await;
+    let html = page("wait-seen-more", Language::En).await;
     assert!(html.contains("Part of it arrived: XOF\u{a0}3,000 of XOF\u{a0}12,500."));
     assert!(html.contains("In all, coins worth XOF\u{a0}4,500 were seen on the chain"));
-    let html = page("wait-seen-late", Language::English).await;
+    let html = page("wait-seen-late", Language::En).await;
     assert!(html.contains(seen) && html.contains("Do not send anything any more."));
     assert!(!html.contains("remain to be sent"), "{html}");
-    let html = page("wait-seen-part", Language::French).await;
+    let html = page("wait-seen-part", Language::Fr).await;
     assert!(html.contains("L’équivalent de 4\u{202f}500\u{a0}F CFA a été vu sur la chaîne."));
     assert!(html.contains("Il reste 8\u{a0}USDC à envoyer"));
 }
@@ -136,7 +136,7 @@ async fn an_attempt_whose_coins_were_seen_is_neither_cancelled_nor_given_up() {
             attempt.candidate.can_cancel = true;
         });
         tx.attempts[0].received = Some(Amount::from_minor(0, tx.amount.currency()));
-        let context = samples::context(tx, Language::English);
+        let context = samples::context(tx, Language::En);
         let page = html(wait::page(&context, None, None)).await;
         for offered in ["/cancel", "/give-up"] {
             assert_eq!(page.contains(offered), !is_seen, "{offered}");
@@ -149,7 +149,7 @@ async fn an_attempt_whose_coins_were_seen_is_neither_cancelled_nor_given_up() {
 
 #[tokio::test]
 async fn another_method_keeps_what_was_typed_and_what_was_selected() {
-    let mut context = samples::context(samples::declined_once(), Language::English);
+    let mut context = samples::context(samples::declined_once(), Language::En);
     context.visitor.query = vec![("a".into(), "v1.sealed".into())];
     let menu = Menu::new(&context.tx, samples::all_ways());
     let list = html(choose::page(&context, &menu, Some("BJ"), None, None)).await;
@@ -208,13 +208,13 @@ async fn a_countdown_ends_at_once_with_the_words_for_its_end() {
         ("choose", "The time to pay has run out"),
         ("wait-crypto", "The time to send is over"),
     ] {
-        let html = page(name, Language::English).await;
+        let html = page(name, Language::En).await;
         assert!(html.contains(&format!("data-over=\"{over}\"")), "{name}");
     }
     assert!(SCRIPT.contains("left.textContent = left.dataset.over"));
     assert!(!SCRIPT.contains("setTimeout(() => location.reload()"));
     // The last fraction of a second belongs to the time that is left.
-    let mut context = samples::context(samples::payment(), Language::English);
+    let mut context = samples::context(samples::payment(), Language::En);
     context.now = context.now.plus(std::time::Duration::from_millis(300));
     assert_eq!(
         context.frame("choose-title").time_left.unwrap().seconds,

@@ -1,7 +1,7 @@
 //! Size of a first view on a slow line: it has to fit the first flight of a connection.
 
 use super::gallery;
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 
 /// Ten segments of a fresh TCP connection.
 const FIRST_FLIGHT: usize = 14 * 1024;

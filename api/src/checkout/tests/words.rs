@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchyard_core::transaction::DeclineReason;
 
 use super::gallery;
-use crate::checkout::language::Language;
+use switchyard_core::language::Language;
 use crate::checkout::page_context::PageContext;
 use crate::checkout::result::reason;
 
@@ -26,7 +26,7 @@ const REASONS: [DeclineReason; 13] = [
 ];
 
 async fn page(name: &str) -> String {
-    let pages = gallery::pages(Language::English, &|_| {}).await;
+    let pages = gallery::pages(Language::En, &|_| {}).await;
     pages
         .into_iter()
         .find(|(shown, _)| shown == name)
@@ -75,7 +75,7 @@ async fn no_page_shows_the_customers_address_or_number_in_full() {
     let with_number = |context: &mut PageContext| {
         Arc::make_mut(&mut context.tx).customer.phone = Some("+2290197000000".to_owned());
     };
-    for (name, html) in gallery::pages(Language::English, &with_number).await {
+    for (name, html) in gallery::pages(Language::En, &with_number).await {
         let shown = ["ada@example.com", "0197000000"].map(|text| html.contains(text));
         assert_eq!(shown, [false, false], "{name}");
     }
@@ -159,7 +159,7 @@ async fn without_script_a_waiting_page_updates_every_20_seconds_until_the_payer_
         "{html}"
     );
     assert!(html.contains("still=1") && html.contains("Stop updating"));
-    let stopped = gallery::pages(Language::English, &|context| {
+    let stopped = gallery::pages(Language::En, &|context| {
         context.visitor.query = vec![("still".to_owned(), "1".to_owned())];
     });
     for (name, html) in stopped.await {
@@ -171,7 +171,7 @@ async fn without_script_a_waiting_page_updates_every_20_seconds_until_the_payer_
 async fn no_page_leaves_by_itself_in_under_20_seconds_and_only_a_success_leaves_at_all() {
     let is_success =
         |name: &str| matches!(name, "result-success" | "result-converted" | "result-fee");
-    for (name, html) in gallery::pages(Language::English, &|_| {}).await {
+    for (name, html) in gallery::pages(Language::En, &|_| {}).await {
         let after = html.split_once("data-leave=\"").map(|(_, rest)| {
             let (seconds, _) = rest.split_once('"').unwrap();
             seconds.parse::<u64>().unwrap()
@@ -240,7 +240,7 @@ async fn the_words_before_the_provider_page_name_its_host() {
 async fn a_payment_in_doubt_is_neither_paid_nor_failed_and_not_to_be_paid_again() {
     for (language, said) in [
         (
-            Language::English,
+            Language::En,
             [
                 "We are checking with the provider",
                 "do not pay a second time",
@@ -248,7 +248,7 @@ async fn a_payment_in_doubt_is_neither_paid_nor_failed_and_not_to_be_paid_again(
             ],
         ),
         (
-            Language::French,
+            Language::Fr,
             [
                 "Nous vérifions auprès du prestataire",
                 "Ne payez pas une seconde fois",

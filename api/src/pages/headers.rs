@@ -10,8 +10,6 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::frame::{HSTS, NO_PAGE};
-
 /// A name that only this answer's own script and style know.
 #[derive(Clone, Debug)]
 pub struct Nonce(String);
@@ -57,6 +55,12 @@ pub fn of_anything(https: bool) -> HeaderMap {
     }
     headers
 }
+
+/// The policy of a response that is no page.
+pub const NO_PAGE: &str =
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+/// Two years, where payers reach the service by https.
+pub const HSTS: &str = "max-age=63072000; includeSubDomains";
 
 const FIXED: [(HeaderName, &str); 6] = [
     (CONTENT_SECURITY_POLICY, NO_PAGE),

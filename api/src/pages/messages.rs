@@ -1,7 +1,4 @@
-//! The languages of the pages, and which of them a visitor gets: the one that the address names,
-//! else the first that the browser asks for and we have, else the app's own, else English.
-//!
-//! The choice is kept in the addresses and forms (`?lang=`), never in a cookie.
+//! Messages of the pages in each language, and the language that a browser asks for.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +7,7 @@ use std::sync::LazyLock;
 use fluent_templates::fluent_bundle::FluentValue;
 use fluent_templates::{LanguageIdentifier, Loader, langid};
 use messages::MESSAGES;
-use switchyard_core::language::Language as Written;
+use switchyard_core::language::Language;
 
 #[expect(
     clippy::disallowed_methods,
@@ -44,87 +41,46 @@ pub fn warm_up() {
     LazyLock::force(&READY);
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    English,
-    French,
+/// Our language with the highest weight in `Accept-Language`. `q=0` excludes a language.
+pub fn accepted(header: &str) -> Option<Language> {
+    let mut best: Option<(u16, Language)> = None;
+    for part in header.split(',').take(MOST_RANGES) {
+        let (tag, parameters) = part.split_once(';').unwrap_or((part, ""));
+        let weight = weight(parameters);
+        if let Some(language) = Language::of(tag.trim())
+            && weight > best.map_or(0, |(weight, _)| weight)
+        {
+            best = Some((weight, language));
+        }
+    }
+    best.map(|(_, language)| language)
 }
 
-impl Language {
-    pub const ALL: [Self; 2] = [Self::English, Self::French];
-
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::French => "fr",
-        }
+fn id(language: Language) -> &'static LanguageIdentifier {
+    match language {
+        Language::En => &ENGLISH,
+        Language::Fr => &FRENCH,
     }
+}
 
-    /// In the language itself.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::English => "English",
-            Self::French => "Français",
-        }
-    }
+/// The message of that name.
+pub fn say(language: Language, message: &str) -> String {
+    MESSAGES.lookup(id(language), message)
+}
 
-    /// The language of a tag such as `fr`, `fr-CI` or `FR_fr`.
-    pub fn parse(tag: &str) -> Option<Self> {
-        let primary = tag.split(['-', '_']).next().unwrap_or_default().trim();
-        Self::ALL
-            .into_iter()
-            .find(|language| language.code().eq_ignore_ascii_case(primary))
-    }
+/// The message of that name with values in it.
+pub fn say_with(language: Language, message: &str, values: &[(&'static str, &str)]) -> String {
+    let values: HashMap<Cow<'static, str>, FluentValue<'_>> = values
+        .iter()
+        .map(|(name, value)| (Cow::Borrowed(*name), FluentValue::from(*value)))
+        .collect();
+    MESSAGES.lookup_with_args(id(language), message, &values)
+}
 
-    /// Our language with the highest weight in `Accept-Language`. `q=0` excludes a language.
-    pub fn accepted(header: &str) -> Option<Self> {
-        let mut best: Option<(u16, Self)> = None;
-        for part in header.split(',').take(MOST_RANGES) {
-            let (tag, parameters) = part.split_once(';').unwrap_or((part, ""));
-            let weight = weight(parameters);
-            if let Some(language) = Self::parse(tag.trim())
-                && weight > best.map_or(0, |(weight, _)| weight)
-            {
-                best = Some((weight, language));
-            }
-        }
-        best.map(|(_, language)| language)
-    }
-
-    /// The same language, as the engine writes amounts and names in it.
-    pub const fn written(self) -> Written {
-        match self {
-            Self::English => Written::En,
-            Self::French => Written::Fr,
-        }
-    }
-
-    fn id(self) -> &'static LanguageIdentifier {
-        match self {
-            Self::English => &ENGLISH,
-            Self::French => &FRENCH,
-        }
-    }
-
-    /// The message of that name.
-    pub fn say(self, message: &str) -> String {
-        MESSAGES.lookup(self.id(), message)
-    }
-
-    /// The message of that name with values in it.
-    pub fn say_with(self, message: &str, values: &[(&'static str, &str)]) -> String {
-        let values: HashMap<Cow<'static, str>, FluentValue<'_>> = values
-            .iter()
-            .map(|(name, value)| (Cow::Borrowed(*name), FluentValue::from(*value)))
-            .collect();
-        MESSAGES.lookup_with_args(self.id(), message, &values)
-    }
-
-    /// The message of that name with a number in it, in the grammatical number that goes with it.
-    pub fn say_count(self, message: &str, name: &'static str, count: u64) -> String {
-        let values = HashMap::from([(Cow::Borrowed(name), FluentValue::from(count))]);
-        MESSAGES.lookup_with_args(self.id(), message, &values)
-    }
+/// The message of that name with a number in it, in the grammatical number that goes with it.
+pub fn say_count(language: Language, message: &str, name: &'static str, count: u64) -> String {
+    let values = HashMap::from([(Cow::Borrowed(name), FluentValue::from(count))]);
+    MESSAGES.lookup_with_args(id(language), message, &values)
 }
 
 /// Ranges of an `Accept-Language` that are looked at; browsers send a handful.
@@ -156,21 +112,21 @@ mod tests {
 
     #[test]
     fn the_browsers_first_wish_that_we_can_meet_is_met() {
-        use Language::{English, French};
+        use Language::{En, Fr};
         let table = [
-            ("fr", Some(French)),
-            ("fr-CI,fr;q=0.9,en;q=0.8", Some(French)),
-            ("en-GB,en;q=0.9,fr;q=0.5", Some(English)),
-            ("de, fr;q=0.7, en;q=0.3", Some(French)),
-            ("de, en;q=0.30, fr;q=0.7", Some(French)),
-            ("fr;q=0, en;q=0.001", Some(English)),
+            ("fr", Some(Fr)),
+            ("fr-CI,fr;q=0.9,en;q=0.8", Some(Fr)),
+            ("en-GB,en;q=0.9,fr;q=0.5", Some(En)),
+            ("de, fr;q=0.7, en;q=0.3", Some(Fr)),
+            ("de, en;q=0.30, fr;q=0.7", Some(Fr)),
+            ("fr;q=0, en;q=0.001", Some(En)),
             ("sw, ha", None),
             ("*", None),
             ("", None),
             ("frisian;q=x", None),
         ];
         for (header, language) in table {
-            assert_eq!(Language::accepted(header), language, "{header}");
+            assert_eq!(accepted(header), language, "{header}");
         }
     }
 
@@ -259,12 +215,11 @@ mod tests {
     fn a_value_stands_in_its_message_as_it_was_given() {
         let values = [("merchant", "Café <Zola>")];
         assert_eq!(
-            Language::French.say_with("leave-button", &values),
+            say_with(Language::Fr, "leave-button", &values),
             "Retour chez Café <Zola>"
         );
         assert!(
-            Language::English
-                .say_count("choose-attempts-left", "left", 1)
+            say_count(Language::En, "choose-attempts-left", "left", 1)
                 .contains("once more")
         );
     }
