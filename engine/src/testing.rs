@@ -100,9 +100,10 @@ impl Wanted {
             ..AppChange::default()
         };
         access.update_app(keys.app, change).await.unwrap();
-        let exchange_rates = ExchangeRates::load(self.store.clone(), self.clock.clone(), self.feed, true)
-            .await
-            .unwrap();
+        let exchange_rates =
+            ExchangeRates::load(self.store.clone(), self.clock.clone(), self.feed, true)
+                .await
+                .unwrap();
         let hold = Hold::open(self.store.clone(), self.clock.clone(), self.hold);
         let hold = hold.await.unwrap();
         let directory = Arc::new(Directory::new(&self.settings.service_code));

@@ -257,8 +257,8 @@ fn translated(context: &PageContext, texts: &[LocalizedText]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
+    use switchyard_core::language::Language;
 
     #[test]
     fn a_gateway_cannot_make_a_link_that_runs_something() {

@@ -7,7 +7,6 @@ use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CancelRequest, DeclineReason,
 };
 
-use crate::pages::messages;
 use super::answers::FormState;
 use super::form_fields::{given_by_merchant, needs};
 use super::leave::way_back;
@@ -15,6 +14,7 @@ use super::menu::PHONE;
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;
 use super::result::{paid_with, reason};
+use crate::pages::messages;
 
 #[derive(Template)]
 #[template(path = "checkout/again.html")]
@@ -173,9 +173,9 @@ fn heading(context: &PageContext, attempt: &Attempt) -> (String, String) {
 mod tests {
     use super::*;
     use crate::checkout::form_fields::check;
-    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
     use switchyard_core::directory::country;
+    use switchyard_core::language::Language;
 
     #[test]
     fn an_attempt_that_was_given_up_has_ended_and_did_not_fail() {

@@ -89,8 +89,8 @@ pub fn contacts(app: &App) -> Vec<Contact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
+    use switchyard_core::language::Language;
 
     fn app(change: impl FnOnce(&mut App)) -> App {
         let context = samples::context(samples::payment(), Language::En);

@@ -140,8 +140,8 @@ fn unfit(attempt: &Attempt, code: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
+    use switchyard_core::language::Language;
 
     fn asking(codes: u32, why: Option<&str>) -> PageContext {
         let action = PayerAction::EnterCode {

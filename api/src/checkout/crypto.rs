@@ -180,8 +180,8 @@ pub fn moment(text: &str) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
+    use switchyard_core::language::Language;
 
     fn sent_by(expires: Option<&str>) -> CryptoView {
         let context = samples::context(samples::waiting(None), Language::En);

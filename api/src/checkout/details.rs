@@ -236,9 +236,9 @@ fn field(need: &FormField, given: &Values, error: Option<String>) -> Field {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
     use switchyard_core::directory::country;
+    use switchyard_core::language::Language;
 
     /// Number of the field on a page for a customer whose number the merchant gave.
     fn shown(typed: Option<&str>) -> (String, String) {

@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::page_context::{Frame, PageContext, Visitor};
+use crate::pages::messages;
 
 #[derive(Template)]
 #[template(path = "checkout/trouble.html")]
@@ -121,7 +122,7 @@ fn framed(
     let advice = match error_page {
         ErrorPage::TooMany(seconds) => {
             let minutes = seconds.div_ceil(60).max(1);
-            visitor.language.say_count(&advice, "minutes", minutes)
+            messages::say_count(visitor.language, &advice, "minutes", minutes)
         }
         _ => visitor.say(&advice),
     };

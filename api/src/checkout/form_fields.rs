@@ -12,11 +12,11 @@ use switchyard_core::transaction::{Customer, Restriction, Transaction};
 use switchyard_engine::engine::FieldProblem;
 use switchyard_gateway_host::manifest::FieldOption;
 
-use switchyard_core::language::Language;
-use crate::pages::messages;
 use super::menu::{Asked, PHONE, PaymentOption, country_name};
 use super::page_context::PageContext;
 use super::wait::masked;
+use crate::pages::messages;
+use switchyard_core::language::Language;
 
 /// Values by field name, as the payer typed them or as they will be used.
 pub type Values = BTreeMap<String, String>;

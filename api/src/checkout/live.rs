@@ -14,9 +14,9 @@ use futures_util::stream::{self, Stream, StreamExt};
 use switchyard_core::ids::TransactionId;
 use switchyard_engine::engine::Engine;
 
-use super::headers;
 use super::request::CheckoutRequest;
 use super::step::{Step, current_step, mark};
+use crate::pages::headers;
 
 /// Lifetime of one stream. The browser opens the next automatically.
 const STREAM_LIFE: Duration = Duration::from_secs(10 * 60);

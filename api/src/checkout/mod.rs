@@ -63,8 +63,8 @@ use axum::routing::{MethodRouter, get, post};
 use futures_util::FutureExt;
 use tower_http::compression::CompressionLayer;
 
-use crate::pages::messages;
 use crate::operations::Draining;
+use crate::pages::messages;
 use crate::state::ApiState;
 use error_page::ErrorPage;
 use page_context::Visitor;

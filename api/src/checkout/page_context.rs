@@ -14,13 +14,13 @@ use switchyard_core::transaction::{State, Transaction};
 use switchyard_engine::access::App;
 use url::form_urlencoded::Serializer;
 
-use crate::pages::messages;
 use super::assets;
 use super::brand::{self, Contact};
 use super::crypto;
 use crate::pages::headers::{self, Nonce};
-use switchyard_core::language::Language;
+use crate::pages::messages;
 use crate::utils::MethodIcons;
+use switchyard_core::language::Language;
 
 /// Visitor: address, language and entry point.
 #[derive(Clone, Debug)]

@@ -394,8 +394,8 @@ mod tests {
     use switchyard_core::money::{Amount, Currency};
 
     use super::*;
-    use switchyard_core::language::Language;
     use crate::checkout::tests::samples;
+    use switchyard_core::language::Language;
 
     fn shown(seconds: u64, change: impl FnOnce(&mut Attempt)) -> (PageContext, Patience) {
         let context = samples::context(samples::waited(seconds, change), Language::En);

@@ -16,17 +16,17 @@ use switchyard_core::transaction::{ClientContext, Refusal, State};
 use switchyard_engine::access::App;
 use switchyard_engine::engine::{Engine, EngineError};
 
-use crate::pages::messages;
 use super::answers::FormState;
 use super::error_page::{self, ErrorPage};
-use crate::pages::headers::Nonce;
-use switchyard_core::language::Language;
 use super::lost;
 use super::menu::{Menu, PaymentOption};
 use super::offer;
 use super::page_context::{PageContext, Visitor};
 use super::state::{CheckoutState, ConfirmLock};
 use crate::client;
+use crate::pages::headers::Nonce;
+use crate::pages::messages;
+use switchyard_core::language::Language;
 
 pub struct CheckoutRequest {
     pub context: PageContext,

@@ -9,14 +9,14 @@ use switchyard_core::transaction::{
     AttemptState, Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
 
-use crate::pages::messages;
 use super::again;
-use switchyard_core::language::Language;
 use super::leave::way_back;
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;
 use super::step::{Step, current_step, is_expired};
 use super::wait::masked;
+use crate::pages::messages;
+use switchyard_core::language::Language;
 
 #[derive(Template)]
 #[template(path = "checkout/result.html")]

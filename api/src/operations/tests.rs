@@ -37,9 +37,10 @@ async fn engine_with(options: Options) -> Engine {
     let hold = Hold::open(store.clone(), clock.clone(), Reasons::default())
         .await
         .unwrap();
-    let exchange_rates = ExchangeRates::load(store.clone(), clock.clone(), FeedSettings::default(), true)
-        .await
-        .unwrap();
+    let exchange_rates =
+        ExchangeRates::load(store.clone(), clock.clone(), FeedSettings::default(), true)
+            .await
+            .unwrap();
     Engine::start(Dependencies {
         store,
         access,

@@ -143,7 +143,11 @@ async fn accept(
 ) -> Answer {
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
     let rate = Decimal::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
-    let entry = state.engine.exchange_rates().accept_held(from, to, rate).await?;
+    let entry = state
+        .engine
+        .exchange_rates()
+        .accept_held(from, to, rate)
+        .await?;
     ok("Held rate accepted; used from now on", &Rate::from(&entry))
 }
 
@@ -167,7 +171,11 @@ async fn reject(
 ) -> Answer {
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
     let rate = Decimal::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
-    let held = state.engine.exchange_rates().reject_held(from, to, rate).await?;
+    let held = state
+        .engine
+        .exchange_rates()
+        .reject_held(from, to, rate)
+        .await?;
     ok(
         "Held rate rejected; it stays unused",
         &HeldRate::from(&held),

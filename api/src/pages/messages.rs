@@ -218,9 +218,6 @@ mod tests {
             say_with(Language::Fr, "leave-button", &values),
             "Retour chez Café <Zola>"
         );
-        assert!(
-            say_count(Language::En, "choose-attempts-left", "left", 1)
-                .contains("once more")
-        );
+        assert!(say_count(Language::En, "choose-attempts-left", "left", 1).contains("once more"));
     }
 }

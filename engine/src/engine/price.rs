@@ -26,9 +26,12 @@ impl Engine {
             return Some(Price::plain(amount));
         }
         let correction = self.access().app(app)?.settings.conversion?;
-        let converted =
-            self.exchange_rates()
-                .convert(amount, method.currency, self.decimals(method), correction);
+        let converted = self.exchange_rates().convert(
+            amount,
+            method.currency,
+            self.decimals(method),
+            correction,
+        );
         let (amount, conversion) = converted?.ok()?;
         Some(Price {
             amount,

@@ -58,7 +58,10 @@ async fn an_implausible_rate_is_held_through_a_restart_until_an_operator_accepts
         matches!(stale, Err(ExchangeError::HeldAnother { .. })),
         "{stale:?}"
     );
-    exchange_rates.accept_held(eur, usd, rate("2600")).await.unwrap();
+    exchange_rates
+        .accept_held(eur, usd, rate("2600"))
+        .await
+        .unwrap();
     assert_eq!(quoted(&exchange_rates).as_deref(), Some("2600"));
     let again = exchange_rates.accept_held(eur, usd, rate("2600")).await;
     assert!(
@@ -83,7 +86,10 @@ async fn a_rejected_rate_stays_unused_and_a_plausible_one_ends_the_hold() {
     exchange_rates.fetch().await.unwrap();
     server.says("0.5");
     exchange_rates.fetch().await.unwrap();
-    exchange_rates.reject_held(eur, usd, rate("0.5")).await.unwrap();
+    exchange_rates
+        .reject_held(eur, usd, rate("0.5"))
+        .await
+        .unwrap();
     exchange_rates.fetch().await.unwrap();
     let exchange_rates = load(&store, &clock, &server).await;
     assert!(

@@ -118,7 +118,9 @@ impl Life<'_> {
         let access = access.await.expect("what is on the disk can be read");
         let exchange_rates =
             ExchangeRates::load(store.clone(), clock.clone(), FeedSettings::default(), false);
-        let exchange_rates = exchange_rates.await.expect("what is on the disk can be read");
+        let exchange_rates = exchange_rates
+            .await
+            .expect("what is on the disk can be read");
         let hold = Hold::open(store.clone(), clock.clone(), Reasons::default());
         let hold = hold.await.expect("what is on the disk can be read");
         let gateways = image::shelved(&clock, &ids);

@@ -15,11 +15,11 @@ use super::samples;
 use crate::checkout::answers::FormState;
 use crate::checkout::error_page::{self, ErrorPage};
 use crate::checkout::form_fields::{Values, check, needs};
-use switchyard_core::language::Language;
 use crate::checkout::menu::{Asked, Menu};
 use crate::checkout::page_context::PageContext;
 use crate::checkout::request::Selection;
 use crate::checkout::{again, cancel, choose, confirm, details, receipt, result, wait};
+use switchyard_core::language::Language;
 
 /// A page's name and its HTML.
 pub type Shown = (String, String);

@@ -8,8 +8,8 @@ use switchyard_core::transaction::{
 use switchyard_system::ids::Ids;
 
 use super::{gallery, samples};
-use switchyard_core::language::Language;
 use crate::checkout::{cancel, error_page, receipt, result, wait};
+use switchyard_core::language::Language;
 
 async fn html(page: axum::response::Response) -> String {
     let body = axum::body::to_bytes(page.into_body(), usize::MAX)
@@ -19,12 +19,7 @@ async fn html(page: axum::response::Response) -> String {
 }
 
 async fn waiting(tx: Transaction) -> String {
-    html(wait::page(
-        &samples::context(tx, Language::En),
-        None,
-        None,
-    ))
-    .await
+    html(wait::page(&samples::context(tx, Language::En), None, None)).await
 }
 
 #[tokio::test]
@@ -136,10 +131,7 @@ async fn money_that_was_taken_back_is_not_called_received() {
 #[tokio::test]
 async fn several_open_cases_are_told_in_one_text() {
     let twice = samples::with_case(samples::ended(State::Succeeded), CaseReason::PaidTwice);
-    let context = samples::context(
-        samples::with_case(twice, CaseReason::Surplus),
-        Language::En,
-    );
+    let context = samples::context(samples::with_case(twice, CaseReason::Surplus), Language::En);
     let page = html(result::page(&context)).await;
     assert!(page.contains("more than one payment") && page.contains("more than was asked"));
     for once in ["do not pay again", "give the reference"] {

@@ -6,8 +6,8 @@ use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{PayerAction, Transaction};
 
 use super::samples;
-use switchyard_core::language::Language;
 use crate::checkout::{receipt, result, wait};
+use switchyard_core::language::Language;
 
 const ARRIVED: &str = "We have received money for this payment";
 const NO_CODE: &str = "The code can come late. Check that your";
@@ -23,12 +23,7 @@ fn xof(minor: i64) -> Amount {
 }
 
 async fn waiting(tx: Transaction) -> String {
-    let page = html(wait::page(
-        &samples::context(tx, Language::En),
-        None,
-        None,
-    ))
-    .await;
+    let page = html(wait::page(&samples::context(tx, Language::En), None, None)).await;
     page.split_once("<script")
         .map_or(page.clone(), |(body, _)| body.to_owned())
 }

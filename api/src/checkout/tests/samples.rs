@@ -18,10 +18,10 @@ use switchyard_engine::access::{App, AppSettings};
 use switchyard_gateway_host::manifest::FieldOption;
 use switchyard_system::ids::Ids;
 
-use crate::checkout::headers::Nonce;
-use switchyard_core::language::Language;
 use crate::checkout::menu::{Asked, PaymentOption};
 use crate::checkout::page_context::{PageContext, Visitor};
+use crate::pages::headers::Nonce;
+use switchyard_core::language::Language;
 
 pub const NOW: Timestamp = Timestamp::from_seconds(1_795_168_800);
 

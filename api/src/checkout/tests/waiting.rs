@@ -7,10 +7,10 @@ use switchyard_core::transaction::PayerAction;
 use super::{gallery, samples};
 use crate::checkout::assets::SCRIPT;
 use crate::checkout::form_fields::{Values, needs};
-use switchyard_core::language::Language;
 use crate::checkout::menu::Menu;
 use crate::checkout::request::Selection;
 use crate::checkout::{cancel, choose, details, wait};
+use switchyard_core::language::Language;
 
 async fn html(page: axum::response::Response) -> String {
     let body = axum::body::to_bytes(page.into_body(), usize::MAX)

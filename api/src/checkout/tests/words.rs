@@ -5,9 +5,9 @@ use std::sync::Arc;
 use switchyard_core::transaction::DeclineReason;
 
 use super::gallery;
-use switchyard_core::language::Language;
 use crate::checkout::page_context::PageContext;
 use crate::checkout::result::reason;
+use switchyard_core::language::Language;
 
 const REASONS: [DeclineReason; 13] = [
     DeclineReason::InsufficientFunds,
