@@ -11,7 +11,7 @@ use crate::role::{Action, Role, Scope, allowed_roles, allows, requires_recent_au
 use crate::rows::{self, Kind};
 use crate::session::Session;
 use crate::token::{self, UserToken};
-use crate::user::{Membership, User};
+use crate::user::User;
 use crate::users::Users;
 
 /// Sender of a request: a user in a session, or a token of a user.
@@ -283,9 +283,4 @@ fn check_token(
         true => Ok(()),
         false => Err(Refusal::NotInToken { action }),
     }
-}
-
-/// Whether the user belongs to the installation, and so sees every account.
-pub(crate) fn is_of_installation(user: &User) -> bool {
-    matches!(user.membership, Membership::Installation(_))
 }

@@ -12,41 +12,54 @@
 //! Left out: HTTP, pages and mails. The caller sends the links and shows the secrets.
 
 mod approval;
+mod approvals;
 mod audit;
 mod authorize;
+mod change;
 mod error;
 mod fingerprint;
+mod invite;
 mod link;
+mod log;
 mod password;
 mod pending;
+mod reset;
 mod role;
 mod rows;
+mod second_factor;
 mod session;
 mod set;
 mod sign_in;
+mod team;
 #[cfg(test)]
 mod tests;
 mod throttle;
 mod token;
 mod totp;
 mod user;
+mod user_tokens;
 mod users;
 
 pub use self::approval::{Approval, ApprovalState};
+pub use self::approvals::Proposal;
 pub use self::audit::{
     Actor, AuditResult, ChainFault, ChainHead, ChainReport, Channel, Entry, NewEntry, Origin,
 };
 pub use self::authorize::{Identity, Permit, Refusal, Via};
 pub use self::error::UsersError;
 pub use self::fingerprint::Fingerprint;
+pub use self::invite::{Acceptance, NewInvitation};
 pub use self::link::{Link, NewLink, Purpose};
+pub use self::log::{AuditPage, AuditQuery};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
 pub use self::role::{
     Action, Role, Scope, allowed_roles, allows, requires_recent_authentication, requires_totp,
 };
+pub use self::second_factor::FirstSetup;
 pub use self::session::{NewSession, Session, csrf_token, is_csrf_token};
 pub use self::sign_in::{Factors, SignIn};
 pub use self::token::{NewUserToken, UserToken};
 pub use self::totp::{RecoveryCodes, TotpSetup};
 pub use self::user::{Membership, User, UserState};
+pub use self::user_tokens::TokenRequest;
 pub use self::users::{Options, Sealer, SecondFactor, Staged, Users};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use switchyard_core::ids::{SessionId, UserId};
 use switchyard_core::limits::SESSIONS_PER_USER;
 use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
 use switchyard_store::Batch;
 
 use crate::audit::{Actor, AuditResult, NewEntry, Origin};
@@ -66,7 +67,13 @@ impl Users {
             self.record_failure("sign_in", known, origin).await?;
             return Ok(SignIn::Refused);
         };
-        self.after_first_factor(&user, origin, counted).await
+        self.0.sign_ins.refund(counted);
+        let checked = PendingSignIn {
+            user: user.id,
+            version: user.credentials.version,
+            since: self.0.clock.now(),
+        };
+        self.continue_sign_in(checked, origin).await
     }
 
     /// Checks the second factor after a correct password: a code of the authenticator, or a
@@ -78,9 +85,10 @@ impl Users {
         origin: &Origin,
     ) -> Result<SignIn, UsersError> {
         let (found, user) = self.pending_sign_in(pending)?;
-        if let Err(retry_after) = self.begin_try(&user.email, origin) {
-            return Ok(SignIn::TooMany { retry_after });
-        }
+        let counted = match self.begin_try(&user.email, origin) {
+            Ok(counted) => counted,
+            Err(retry_after) => return Ok(SignIn::TooMany { retry_after }),
+        };
         let gate = self.gate().await;
         let user = self.user_at_version(found)?;
         let Some(changed) = self.with_used_code(&user, code)? else {
@@ -91,6 +99,7 @@ impl Users {
         };
         let session = self.open_session(gate, changed, origin, Vec::new()).await?;
         self.0.pending.lock().remove(pending);
+        self.0.sign_ins.refund(counted);
         Ok(SignIn::SignedIn(session))
     }
 
@@ -105,7 +114,7 @@ impl Users {
         let old = who.session().ok_or(Refusal::NeedsPerson)?;
         let email = user.email.clone();
         let begun = self.begin_try(&email, &who.origin);
-        begun.map_err(UsersError::TooMany)?;
+        let counted = begun.map_err(UsersError::TooMany)?;
         let stored = user.credentials.password.clone();
         if !self.0.hasher.verify(factors.password, stored).await {
             self.record_failure("reauthenticate", Some(user.id), &who.origin)
@@ -128,7 +137,9 @@ impl Users {
                 .await?;
             return Err(UsersError::WrongFactor);
         };
-        self.renew_session(gate, changed, old, who).await
+        let session = self.renew_session(gate, changed, old, who).await?;
+        self.0.sign_ins.refund(counted);
+        Ok(session)
     }
 
     /// Ends the session of the request.
@@ -187,37 +198,24 @@ impl Users {
         self.0.sign_ins.begin(email, origin.address, now)
     }
 
-    /// Continues a sign-in whose first factor was correct.
-    pub(crate) async fn after_first_factor(
+    /// Continues a sign-in whose first factor was correct for these credentials.
+    pub(crate) async fn continue_sign_in(
         &self,
-        user: &Arc<User>,
+        checked: PendingSignIn,
         origin: &Origin,
-        counted: Try,
     ) -> Result<SignIn, UsersError> {
-        self.0.sign_ins.refund(counted);
-        let needs_setup = !user.has_totp() && self.needs_totp(user);
+        let gate = self.gate().await;
+        let user = self.user_at_version(checked)?;
+        let needs_setup = !user.has_totp() && self.needs_totp(&user);
         if user.has_totp() || needs_setup {
             let token = random_secret(&self.0.ids);
-            let sign_in = PendingSignIn {
-                user: user.id,
-                version: user.credentials.version,
-                since: self.0.clock.now(),
-            };
-            self.0.pending.lock().add(token.expose(), sign_in);
+            self.0.pending.lock().add(token.expose(), checked);
             return Ok(match needs_setup {
                 true => SignIn::NeedsTotpSetup(token),
                 false => SignIn::NeedsTotp(token),
             });
         }
-        let gate = self.gate().await;
-        let checked = PendingSignIn {
-            user: user.id,
-            version: user.credentials.version,
-            since: gate.now(),
-        };
-        let current = self.user_at_version(checked)?;
-        let current = User::clone(&current);
-        let session = self.open_session(gate, current, origin, Vec::new());
+        let session = self.open_session(gate, User::clone(&user), origin, Vec::new());
         Ok(SignIn::SignedIn(session.await?))
     }
 
@@ -297,7 +295,10 @@ impl Users {
         let mut batch = Batch::new();
         rows::put(&mut batch, Kind::User, user.id, &user)?;
         rows::put(&mut batch, Kind::Session, session.id, &*session)?;
-        let ended = self.oldest_sessions(user.id, now);
+        let is_changed = self
+            .user(user.id)
+            .is_some_and(|stored| stored.credentials.version != user.credentials.version);
+        let ended = self.replaced_sessions(user.id, now, is_changed);
         for id in &ended {
             rows::delete(&mut batch, Kind::Session, id);
         }
@@ -367,17 +368,16 @@ impl Users {
         (token, Arc::new(session))
     }
 
-    /// Sessions that end when a user opens another one: expired ones, and the oldest above the
-    /// limit.
-    fn oldest_sessions(
-        &self,
-        user: UserId,
-        now: switchyard_core::time::Timestamp,
-    ) -> Vec<SessionId> {
+    /// Sessions that end when a user opens another one: expired ones, the oldest above the limit,
+    /// and all when the credentials change.
+    fn replaced_sessions(&self, user: UserId, now: Timestamp, all: bool) -> Vec<SessionId> {
         let set = self.set();
         let (ended, live): (Vec<_>, Vec<_>) =
             set.sessions_of(user).partition(|it| it.is_expired(now));
-        let excess = (live.len() + 1).saturating_sub(SESSIONS_PER_USER);
+        let excess = match all {
+            true => live.len(),
+            false => (live.len() + 1).saturating_sub(SESSIONS_PER_USER),
+        };
         let oldest = live.into_iter().take(excess);
         let all = ended.into_iter().chain(oldest);
         all.map(|live| live.session.id).collect()

@@ -258,6 +258,10 @@ pub(crate) struct WriteGuard {
 }
 
 impl WriteGuard {
+    pub fn users(&self) -> &Users {
+        &self.users
+    }
+
     pub fn now(&self) -> Timestamp {
         self.users.0.clock.now()
     }
