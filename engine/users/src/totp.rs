@@ -89,7 +89,7 @@ pub(crate) fn digits(text: &str) -> Option<String> {
     is_code.then_some(code)
 }
 
-fn code_of(secret: &[u8], period: u64) -> String {
+pub(crate) fn code_of(secret: &[u8], period: u64) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
     let tag = hmac::sign(&key, &period.to_be_bytes());
     let bytes = tag.as_ref();
