@@ -9,8 +9,9 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, Direction, Table};
 
 use crate::approval::{Approval, ApprovalState};
-use crate::authorize::{Permit, Refusal};
+use crate::authorize::Permit;
 use crate::error::UsersError;
+use crate::refusal::Refusal;
 use crate::role::{Action, Role, allows};
 use crate::rows::{self, Kind};
 use crate::user::checked_name;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use switchyard_store::{CommitError, StoreError};
 
-use crate::authorize::Refusal;
 use crate::password::PasswordProblem;
+use crate::refusal::Refusal;
 
 /// A change or a look-up that failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]

@@ -139,7 +139,8 @@ impl Users {
             (_, None) => return Err(UsersError::invalid("password", "is missing")),
             (_, Some(password)) => {
                 check_password(password.expose(), &user.email)?;
-                Some(self.0.hasher.hash(password).await?)
+                let hash = self.0.hasher.hash(password).await;
+                Some(hash.ok_or(UsersError::PasswordHash)?)
             }
         };
         let gate = self.gate().await;

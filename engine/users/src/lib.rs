@@ -23,6 +23,7 @@ mod link;
 mod log;
 mod password;
 mod pending;
+mod refusal;
 mod reset;
 mod role;
 mod rows;
@@ -45,13 +46,14 @@ pub use self::approvals::Proposal;
 pub use self::audit::{
     Actor, AuditResult, ChainFault, ChainHead, ChainReport, Channel, Entry, NewEntry, Origin,
 };
-pub use self::authorize::{Identity, Permit, Refusal, Via};
+pub use self::authorize::{Identity, Permit, Via};
 pub use self::error::UsersError;
 pub use self::fingerprint::Fingerprint;
 pub use self::invite::{Acceptance, NewInvitation};
 pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
+pub use self::refusal::Refusal;
 pub use self::role::{
     Action, Role, Scope, allowed_roles, allows, requires_recent_authentication, requires_totp,
 };

@@ -13,8 +13,6 @@ use switchyard_core::secret::Secret;
 use switchyard_system::ids::Ids;
 use tokio::sync::Semaphore;
 
-use crate::error::UsersError;
-
 /// Cost of a password hash. The default is the OWASP minimum: 19 MiB, two passes, one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PasswordCost {
@@ -101,7 +99,8 @@ impl PasswordHasher {
         }
     }
 
-    pub async fn hash(&self, password: Secret<String>) -> Result<PasswordHash, UsersError> {
+    /// Hash of a new password. `None`: it could not be computed, for want of memory.
+    pub async fn hash(&self, password: Secret<String>) -> Option<PasswordHash> {
         let mut salt = [0; SALT_BYTES];
         self.ids.fill(&mut salt);
         let salt = base16ct::lower::encode_string(&salt);
@@ -110,7 +109,7 @@ impl PasswordHasher {
             let hash = derive(password.expose(), &salt, cost)?;
             Some(PasswordHash { cost, salt, hash })
         });
-        hashed.await.ok_or(UsersError::PasswordHash)
+        hashed.await
     }
 
     /// Whether this is the password of `stored`. Without a stored hash the same work is done and the

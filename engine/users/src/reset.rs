@@ -6,11 +6,12 @@ use switchyard_core::secret::Secret;
 use switchyard_store::Batch;
 
 use crate::audit::{Actor, NewEntry, Origin};
-use crate::authorize::{Identity, Refusal};
+use crate::authorize::Identity;
 use crate::error::UsersError;
 use crate::link::{NewLink, Purpose};
 use crate::password::check_password;
 use crate::pending::PendingSignIn;
+use crate::refusal::Refusal;
 use crate::rows::{self, Kind};
 use crate::sign_in::SignIn;
 use crate::user::User;
@@ -50,7 +51,8 @@ impl Users {
     ) -> Result<Arc<User>, UsersError> {
         let (_, user) = self.link(token)?;
         check_password(password.expose(), &user.email)?;
-        let hash = self.0.hasher.hash(password).await?;
+        let hash = self.0.hasher.hash(password).await;
+        let hash = hash.ok_or(UsersError::PasswordHash)?;
         let gate = self.gate().await;
         let (link, user) = self.link(token)?;
         if link.purpose != Purpose::Reset || !user.is_active() {
@@ -76,7 +78,8 @@ impl Users {
         let user = self.live_user(who)?;
         self.check_recently_authenticated(who)?;
         check_password(password.expose(), &user.email)?;
-        let hash = self.0.hasher.hash(password).await?;
+        let hash = self.0.hasher.hash(password).await;
+        let hash = hash.ok_or(UsersError::PasswordHash)?;
         let gate = self.gate().await;
         let user = self.live_user(who)?;
         let mut changed = User::clone(&user);

@@ -10,10 +10,11 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::Batch;
 
 use crate::audit::{Actor, AuditResult, NewEntry, Origin};
-use crate::authorize::{Identity, Refusal};
+use crate::authorize::Identity;
 use crate::error::UsersError;
 use crate::fingerprint::{Fingerprint, random_secret};
 use crate::pending::PendingSignIn;
+use crate::refusal::Refusal;
 use crate::rows::{self, Kind};
 use crate::session::{NewSession, Session, shortened_user_agent};
 use crate::throttle::Try;

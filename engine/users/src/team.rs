@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use switchyard_core::ids::{AccountId, UserId};
 use switchyard_store::Batch;
 
-use crate::authorize::{Permit, Refusal};
+use crate::authorize::Permit;
 use crate::error::UsersError;
+use crate::refusal::Refusal;
 use crate::role::{Action, Role, Scope, allows};
 use crate::user::{Membership, User, UserState};
 use crate::users::{Users, WriteGuard};

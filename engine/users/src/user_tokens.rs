@@ -9,9 +9,10 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::Batch;
 
 use crate::audit::NewEntry;
-use crate::authorize::{Identity, Refusal};
+use crate::authorize::Identity;
 use crate::error::UsersError;
 use crate::fingerprint::Fingerprint;
+use crate::refusal::Refusal;
 use crate::role::{Action, allowed_roles, allows};
 use crate::rows::{self, Kind};
 use crate::token::{self, NewUserToken, UserToken};

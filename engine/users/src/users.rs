@@ -12,13 +12,17 @@ use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 use tokio::sync::OwnedMutexGuard;
 
+use crate::approval::Approval;
 use crate::audit::{ChainHead, NewEntry};
 use crate::error::UsersError;
+use crate::link::Link;
 use crate::password::{PasswordCost, PasswordHasher};
 use crate::pending::Pending;
 use crate::rows::{self, Kind};
+use crate::session::Session;
 use crate::set::Set;
 use crate::throttle::Throttle;
+use crate::token::UserToken;
 use crate::user::User;
 
 /// Encrypts the secrets of second factors, under a key that is not in the store.
@@ -232,19 +236,19 @@ async fn load_set(store: &Store) -> Result<Set, UsersError> {
             owner: owner.to_string(),
         }),
     };
-    for session in rows::all::<crate::Session>(store, Kind::Session).await? {
+    for session in rows::all::<Session>(store, Kind::Session).await? {
         owned(&set, Kind::Session.key(session.id), session.user)?;
         set.put_session(Arc::new(session));
     }
-    for link in rows::all::<crate::Link>(store, Kind::Link).await? {
+    for link in rows::all::<Link>(store, Kind::Link).await? {
         owned(&set, Kind::Link.key(link.id), link.user)?;
         set.links.insert(link.id, Arc::new(link));
     }
-    for token in rows::all::<crate::UserToken>(store, Kind::Token).await? {
+    for token in rows::all::<UserToken>(store, Kind::Token).await? {
         owned(&set, Kind::Token.key(token.id), token.user)?;
         set.put_token(Arc::new(token));
     }
-    for approval in rows::all::<crate::Approval>(store, Kind::Approval).await? {
+    for approval in rows::all::<Approval>(store, Kind::Approval).await? {
         set.approvals.insert(approval.id, Arc::new(approval));
     }
     Ok(set)

@@ -23,12 +23,14 @@ enum Step {
 
 const EMAILS: [&str; 2] = ["ada@example.com", "bob@example.com"];
 
+/// Times of a session's sign-in and last use; `None`: it was ended.
+type Times = Option<(Timestamp, Timestamp)>;
+
 /// What is expected of one user.
 #[derive(Default)]
 struct Expected {
     is_disabled: bool,
-    /// Tokens of sessions with the times of sign-in and last use; `None`: it was ended.
-    sessions: Vec<(Secret<String>, Option<(Timestamp, Timestamp)>)>,
+    sessions: Vec<(Secret<String>, Times)>,
     /// Tokens of resets with the time of their end; `None`: used or replaced.
     resets: Vec<(Secret<String>, Option<Timestamp>)>,
 }
@@ -112,7 +114,7 @@ impl Run {
                 let permit = self.operator(Action::ManageInstallationUsers, None).await;
                 let enabled = self.world.users.enable(&permit, self.ids[user]);
                 enabled.await.unwrap();
-                // Also ends what was requested, when the user was disabled.
+                // A user who was not disabled is left as before.
                 self.expected[user].is_disabled = false;
             }
             Step::RequestReset(user) => self.request_reset(user).await,
