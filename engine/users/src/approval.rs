@@ -7,7 +7,7 @@ use switchyard_core::time::Timestamp;
 
 use crate::role::Action;
 
-/// A proposal and what became of it.
+/// A proposal with its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
@@ -15,7 +15,7 @@ pub struct Approval {
     pub account: Option<AccountId>,
     /// Kind of the payload, such as `payout`. Chosen by the caller.
     pub kind: String,
-    /// What is executed after the approval, in the form of the caller.
+    /// Change that is executed after the approval, in the form of the caller.
     pub payload: Value,
     pub reason: String,
     /// Action that a role must allow to approve or to reject it.

@@ -108,8 +108,9 @@ impl Users {
         }
     }
 
-    /// Decided proposals of an account or of the installation, newest first, after `after`. Reads at
-    /// most `limit` rows; the second value is the last row that was read, for the next page.
+    /// Decided proposals of an account or of the installation, newest first, from the one
+    /// before `after` on. Reads at most `limit` rows; the second value is the last row that was
+    /// read, for the next page.
     pub async fn decided_approvals(
         &self,
         account: Option<AccountId>,
@@ -130,7 +131,7 @@ impl Users {
         Ok((found, next))
     }
 
-    /// Approves a proposal, and commits `batch` with it: what was proposed is executed exactly once.
+    /// Approves a proposal, and commits `batch` with it: the proposed change is made exactly once.
     /// `permit` is for the approving action.
     pub async fn approve(
         &self,

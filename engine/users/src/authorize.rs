@@ -119,7 +119,7 @@ impl Users {
         })
     }
 
-    /// Decides whether the sender may perform an action, by what is stored now.
+    /// Decides whether the sender may perform an action, by the roles that are stored now.
     ///
     /// `account`: the account of the object; `None` for the installation, or for all accounts.
     pub fn authorize(

@@ -30,7 +30,7 @@ pub struct NewInvitation {
     pub role: Role,
 }
 
-/// What a person enters to accept an invitation.
+/// Entries of a person who accepts an invitation.
 #[derive(Clone, Debug, Default)]
 pub struct Acceptance {
     /// Password of a new user. Not used for a user who exists.

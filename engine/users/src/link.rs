@@ -1,7 +1,7 @@
 //! Single-use links: invitations, resets of a password, sign-in links of development mode.
 //!
 //! A link's token has 256 random bits, is shown once and stored by its SHA-256. Its use deletes it
-//! in the commit of what it causes. No link replaces the second factor.
+//! in the commit of the change. No link replaces the second factor.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Link {
     pub expires_at: Timestamp,
 }
 
-/// What the use of a link causes.
+/// Effect of the use of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {

@@ -30,8 +30,8 @@ pub struct AuditQuery {
 #[derive(Clone, Debug)]
 pub struct AuditPage {
     pub entries: Vec<Entry>,
-    /// Where the next page begins; `None`: there are no more entries. A page with few matches may
-    /// be short although there are more.
+    /// Start of the next page; `None`: there are no more entries. A page with few matches may be
+    /// short although there are more.
     pub next: Option<u64>,
 }
 

@@ -112,8 +112,8 @@ impl PasswordHasher {
         hashed.await
     }
 
-    /// Whether this is the password of `stored`. Without a stored hash the same work is done and the
-    /// answer is no.
+    /// Whether this is the password of `stored`. Without a stored hash the same work is done, and
+    /// the answer is no.
     pub async fn verify(&self, password: Secret<String>, stored: Option<PasswordHash>) -> bool {
         let is_known = stored.is_some();
         let stored = stored.unwrap_or_else(|| PasswordHash {

@@ -1,4 +1,4 @@
-//! Sessions: what a browser holds after a sign-in.
+//! Sessions of users in browsers, from a sign-in on.
 //!
 //! The token has 256 random bits, is shown once and stored by its SHA-256. A session ends after 30
 //! minutes without a request, after 12 hours in any case, and when the password, the second factor,

@@ -40,7 +40,7 @@ pub enum SignIn {
     },
 }
 
-/// What a user proves to sign in again within a session.
+/// Factors of a user who signs in again within a session.
 #[derive(Clone, Debug)]
 pub struct Factors {
     pub password: Secret<String>,

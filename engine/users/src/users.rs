@@ -48,10 +48,10 @@ pub struct Options {
 /// Users who need a second factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecondFactor {
-    /// Those with a role that requires it.
+    /// Users with a role that requires it.
     ByRole,
     All,
-    /// None, in development mode. Those who have one still need it.
+    /// No user, in development mode. Users who have set one up still need it.
     Optional,
 }
 
@@ -83,12 +83,12 @@ pub(crate) struct Inner {
     pub pending: Mutex<Pending>,
     set: RwLock<Set>,
     /// Held from reading what a change depends on until it is made: changes happen one at a time.
-    gate: Arc<tokio::sync::Mutex<Gate>>,
+    gate: Arc<tokio::sync::Mutex<Head>>,
 }
 
 /// Head of the audit chain. `None`: a commit failed, or its result is not known, and the head is
 /// read from the store before the next one.
-type Gate = Option<ChainHead>;
+type Head = Option<ChainHead>;
 
 impl Users {
     /// Loads everything but the audit log from the store.
@@ -258,7 +258,7 @@ async fn load_set(store: &Store) -> Result<Set, UsersError> {
 /// held.
 pub(crate) struct WriteGuard {
     users: Users,
-    head: OwnedMutexGuard<Gate>,
+    head: OwnedMutexGuard<Head>,
 }
 
 impl WriteGuard {

@@ -44,7 +44,19 @@ pub(super) const SYSTEM: &[Uses] = &[
 /// Modules of `engine/users/src`, each with the modules that it may use.
 pub(super) const USERS: &[Uses] = &[
     ("approval", &["role"]),
-    ("approvals", &["approval", "authorize", "error", "refusal", "role", "rows", "user", "users"]),
+    (
+        "approvals",
+        &[
+            "approval",
+            "authorize",
+            "error",
+            "refusal",
+            "role",
+            "rows",
+            "user",
+            "users",
+        ],
+    ),
     ("audit", &["error", "fingerprint"]),
     (
         "authorize",
@@ -60,7 +72,10 @@ pub(super) const USERS: &[Uses] = &[
             "users",
         ],
     ),
-    ("change", &["audit", "error", "link", "rows", "user", "users"]),
+    (
+        "change",
+        &["audit", "error", "link", "rows", "user", "users"],
+    ),
     ("error", &["password", "refusal"]),
     ("fingerprint", &[]),
     (
@@ -115,7 +130,17 @@ pub(super) const USERS: &[Uses] = &[
         ],
     ),
     ("session", &["fingerprint"]),
-    ("set", &["approval", "fingerprint", "link", "session", "token", "user"]),
+    (
+        "set",
+        &[
+            "approval",
+            "fingerprint",
+            "link",
+            "session",
+            "token",
+            "user",
+        ],
+    ),
     (
         "sign_in",
         &[
@@ -133,7 +158,10 @@ pub(super) const USERS: &[Uses] = &[
             "users",
         ],
     ),
-    ("team", &["authorize", "error", "refusal", "role", "user", "users"]),
+    (
+        "team",
+        &["authorize", "error", "refusal", "role", "user", "users"],
+    ),
     ("throttle", &["fingerprint", "user"]),
     ("token", &["fingerprint", "role"]),
     ("totp", &["fingerprint"]),
@@ -156,18 +184,8 @@ pub(super) const USERS: &[Uses] = &[
     (
         "users",
         &[
-            "approval",
-            "audit",
-            "error",
-            "link",
-            "password",
-            "pending",
-            "rows",
-            "session",
-            "set",
-            "throttle",
-            "token",
-            "user",
+            "approval", "audit", "error", "link", "password", "pending", "rows", "session", "set",
+            "throttle", "token", "user",
         ],
     ),
 ];

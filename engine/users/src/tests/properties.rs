@@ -26,7 +26,7 @@ const EMAILS: [&str; 2] = ["ada@example.com", "bob@example.com"];
 /// Times of a session's sign-in and last use; `None`: it was ended.
 type Times = Option<(Timestamp, Timestamp)>;
 
-/// What is expected of one user.
+/// Expected state of one user.
 #[derive(Default)]
 struct Expected {
     is_disabled: bool,
@@ -174,7 +174,7 @@ impl Run {
         }
     }
 
-    /// Uses the last reset, whatever its state.
+    /// Uses the last reset, valid or not.
     async fn reset(&mut self, user: usize) {
         let now = self.world.clock.now();
         let Some((token, end)) = self.expected[user].resets.last() else {
