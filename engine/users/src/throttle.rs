@@ -1,9 +1,9 @@
 //! Slows down repeated sign-ins, for each e-mail address and each client address.
 //!
 //! Three failures are free. From the fourth on each failure delays the next try, from 1 second,
-//! doubled each time, to 15 minutes. A try during a delay is refused and does not extend it: no user
-//! is locked out permanently. Unknown e-mail addresses are treated like known ones. The failures are
-//! in memory only.
+//! doubled each time, to 15 minutes. A try during a delay is refused and does not extend it: no
+//! user is locked out permanently. Unknown e-mail addresses are treated like known ones. The
+//! failures are in memory only.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
