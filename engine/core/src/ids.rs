@@ -76,6 +76,10 @@ id!(
     AppId, "app_"
 );
 id!(
+    /// A proposal that a second person approves or rejects.
+    ApprovalId, "apr_"
+);
+id!(
     /// One try of a transaction at one connection.
     AttemptId, "atm_"
 );
@@ -116,6 +120,10 @@ id!(
     KeyId, "key_"
 );
 id!(
+    /// A single-use link to a page (the record, never its token).
+    LinkId, "lnk_"
+);
+id!(
     /// A mail that waits in the outbox.
     MailId, "eml_"
 );
@@ -130,6 +138,18 @@ id!(
 id!(
     /// A payout.
     PayoutId, "po_"
+);
+id!(
+    /// A session of a user (the record, never its token).
+    SessionId, "ses_"
+);
+id!(
+    /// A person with a sign-in.
+    UserId, "usr_"
+);
+id!(
+    /// An API token of a user (the record, never the token itself).
+    UserTokenId, "utk_"
 );
 id!(
     /// A webhook of an app: URL, secret, switch.

@@ -335,3 +335,57 @@ pub const CALLBACK_HINT_AGE: Duration = Duration::from_secs(2);
 /// others long enough to find a mistake in the configuration.
 pub const CALLBACK_RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 pub const CALLBACK_LOOSE_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Characters of a user's password. Longer ones cannot be remembered and cost time to hash.
+pub const PASSWORD_MIN_CHARACTERS: usize = 12;
+pub const PASSWORD_MAX_CHARACTERS: usize = 128;
+/// Password hashes computed concurrently, each with 19 MiB and a processor for 20 ms. Further
+/// sign-ins wait.
+pub const PASSWORD_HASHES: usize = 4;
+/// Time after which an unused session ends, and after which any session ends (ASVS 7.3).
+pub const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+pub const SESSION_LIFETIME: Duration = Duration::from_secs(12 * 60 * 60);
+/// Minimum interval between two writes of the time at which a session or a token was last used.
+pub const LAST_USED_INTERVAL: Duration = Duration::from_secs(60);
+/// Sessions of one user: several browsers on several devices. The oldest is ended.
+pub const SESSIONS_PER_USER: usize = 20;
+/// Characters of a browser's name in the list of sessions.
+pub const USER_AGENT_CHARACTERS: usize = 200;
+/// Time after a sign-in with all factors in which sensitive actions need no new one.
+pub const RECENT_AUTHENTICATION: Duration = Duration::from_secs(10 * 60);
+/// Time from a correct password to the code of the second factor, and to the end of its set-up.
+pub const SECOND_FACTOR_WINDOW: Duration = Duration::from_secs(10 * 60);
+/// Sign-ins that wait for a second factor. Each needs a correct password; the oldest is dropped.
+pub const PENDING_SIGN_INS: usize = 10_000;
+/// Recovery codes of a user, each for one sign-in without the authenticator.
+pub const RECOVERY_CODES: usize = 10;
+/// Validity of single-use links: people read an invitation days later, a reset at once.
+pub const INVITATION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub const RESET_LIFETIME: Duration = Duration::from_secs(60 * 60);
+pub const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// Failed sign-ins of one e-mail address or client address without a delay. The delay then doubles
+/// from the first to the longest one. There is no permanent lock: anyone could lock a user out.
+pub const SIGN_IN_FREE_FAILURES: u32 = 3;
+pub const SIGN_IN_FIRST_DELAY: Duration = Duration::from_secs(1);
+pub const SIGN_IN_LONGEST_DELAY: Duration = Duration::from_secs(15 * 60);
+/// Time without a failure after which earlier ones no longer count.
+pub const SIGN_IN_FAILURES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// E-mail and client addresses with failed sign-ins in memory. Beyond it the one with the fewest
+/// failures is forgotten.
+pub const SIGN_IN_ADDRESSES: usize = 20_000;
+/// Users in memory: staff of all merchants of an installation, some kilobytes each.
+pub const USERS: usize = 50_000;
+/// API tokens of one user, and their longest validity.
+pub const TOKENS_PER_USER: usize = 20;
+pub const USER_TOKEN_LIFETIME: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+/// Validity of a proposal for a second person: over a weekend.
+pub const APPROVAL_LIFETIME: Duration = Duration::from_secs(72 * 60 * 60);
+/// Open proposals of one account, and of the installation: a person reads each.
+pub const OPEN_APPROVALS: usize = 1_000;
+/// Bytes of a proposal's payload: a payout or a set of routing rules.
+pub const APPROVAL_PAYLOAD_BYTES: usize = 256 * 1024;
+/// Bytes of the values before and after a change in the audit log. Larger ones are replaced by
+/// their SHA-256.
+pub const AUDIT_CHANGE_BYTES: usize = 16 * 1024;
+/// Entries of the audit log on one page, and those read for a page with a filter.
+pub const AUDIT_PAGE: usize = 200;
+pub const AUDIT_SCANNED: usize = 5_000;

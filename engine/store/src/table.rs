@@ -34,10 +34,14 @@ pub enum Table {
     Meta = 13,
     /// How many transactions there are, see `records`.
     Count = 14,
+    /// Users, sessions, links, tokens, approvals, see `switchyard-users`.
+    User = 15,
+    /// Entries of the audit log, by number.
+    Audit = 16,
 }
 
 impl Table {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Transaction,
         Self::Event,
         Self::Journal,
@@ -52,6 +56,8 @@ impl Table {
         Self::Callback,
         Self::Meta,
         Self::Count,
+        Self::User,
+        Self::Audit,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -70,6 +76,8 @@ impl Table {
             Self::Callback => "callback",
             Self::Meta => "meta",
             Self::Count => "count",
+            Self::User => "user",
+            Self::Audit => "audit",
         }
     }
 

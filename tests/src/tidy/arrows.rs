@@ -31,6 +31,11 @@ const CRATE_ARROWS: &[(&str, &[&str], &str)] = &[
         "it is below gateways and the engine",
     ),
     (
+        "engine/users/",
+        ABOVE_USERS,
+        "it is above the store alone: the engine and the API pass in what it needs",
+    ),
+    (
         "engine/gateway/",
         &["switchyard-engine"],
         "it is below the engine",
@@ -63,6 +68,7 @@ const IO: &[&str] = &[
     "switchyard-records",
     "switchyard-store",
     "switchyard-system",
+    "switchyard-users",
     "tokio",
 ];
 const ABOVE_SYSTEM: &[&str] = &[
@@ -70,8 +76,15 @@ const ABOVE_SYSTEM: &[&str] = &[
     "switchyard-gateway-host",
     "switchyard-records",
     "switchyard-store",
+    "switchyard-users",
 ];
 const ABOVE_STORE: &[&str] = &[
+    "switchyard-engine",
+    "switchyard-gateway-host",
+    "switchyard-records",
+    "switchyard-users",
+];
+const ABOVE_USERS: &[&str] = &[
     "switchyard-engine",
     "switchyard-gateway-host",
     "switchyard-records",
@@ -84,6 +97,7 @@ const OURS: &[&str] = &[
     "switchyard-records",
     "switchyard-store",
     "switchyard-system",
+    "switchyard-users",
 ];
 const COMPUTES: &[&str] = &[
     "switchyard",
@@ -93,6 +107,7 @@ const COMPUTES: &[&str] = &[
     "switchyard-records",
     "switchyard-store",
     "switchyard-system",
+    "switchyard-users",
     "tokio",
     "reqwest",
     "hyper",

@@ -4,14 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use super::module_tables::{API, CORE, ENGINE, EXCEPTIONS, SYSTEM, Uses};
+use super::module_tables::{API, CORE, ENGINE, EXCEPTIONS, SYSTEM, USERS, Uses};
 use super::rules::finding;
 use super::{Finding, Source};
 
 /// Folder of the crate and its table.
-static CRATES: [(&str, &[Uses]); 4] = [
+static CRATES: [(&str, &[Uses]); 5] = [
     ("engine/core", CORE),
     ("engine/system", SYSTEM),
+    ("engine/users", USERS),
     ("engine", ENGINE),
     ("api", API),
 ];

@@ -1,0 +1,262 @@
+//! Authentication of requests and authorization of actions: the one place for console and API.
+
+use std::sync::Arc;
+
+use switchyard_core::ids::{AccountId, SessionId, UserId, UserTokenId};
+use switchyard_store::Batch;
+
+use crate::audit::{Actor, NewEntry, Origin};
+use crate::fingerprint::Fingerprint;
+use crate::refusal::Refusal;
+use crate::role::{Action, Role, Scope, allowed_roles, allows, requires_recent_authentication};
+use crate::rows::{self, Kind};
+use crate::session::Session;
+use crate::token::{self, UserToken};
+use crate::user::User;
+use crate::users::Users;
+
+/// Sender of a request: a user in a session, or a token of a user.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub user: Arc<User>,
+    pub via: Via,
+    pub origin: Origin,
+}
+
+#[derive(Clone, Debug)]
+pub enum Via {
+    Session(Arc<Session>),
+    Token(Arc<UserToken>),
+}
+
+/// Proof that a user may perform an action now. Only [`Users::authorize`] makes one.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Permit {
+    pub user: UserId,
+    pub name: String,
+    pub role: Role,
+    pub action: Action,
+    /// Account of the action; `None`: the installation, or all accounts.
+    pub account: Option<AccountId>,
+    pub actor: Actor,
+    pub origin: Origin,
+}
+
+impl Identity {
+    pub fn actor(&self) -> Actor {
+        match &self.via {
+            Via::Session(_) => Actor::User { id: self.user.id },
+            Via::Token(token) => Actor::UserToken {
+                id: token.id,
+                user: self.user.id,
+            },
+        }
+    }
+
+    /// Session of the request; `None`: a token sent it.
+    pub fn session(&self) -> Option<SessionId> {
+        match &self.via {
+            Via::Session(session) => Some(session.id),
+            Via::Token(_) => None,
+        }
+    }
+}
+
+impl Permit {
+    /// An entry of the audit log about an object of this permit's action.
+    pub fn entry(&self, object: impl ToString) -> NewEntry {
+        let entry = NewEntry::new(self.actor.clone(), &self.origin, self.action.name(), object);
+        entry.about(self.account)
+    }
+}
+
+impl Users {
+    /// Finds the session with this token, and notes its use.
+    pub fn authenticate_session(&self, token: &str, origin: &Origin) -> Result<Identity, Refusal> {
+        let now = self.0.clock.now();
+        let hash = Fingerprint::of(token);
+        let set = self.set();
+        let live = set.session_by_hash(&hash).ok_or(Refusal::NotSignedIn)?;
+        let user = set.users.get(&live.session.user);
+        let user = user.filter(|user| user.is_active());
+        let user = user.ok_or(Refusal::NotSignedIn)?;
+        if live.is_expired(now) {
+            return Err(Refusal::NotSignedIn);
+        }
+        if live.used.note(now) {
+            self.write_session_use(live.session.id);
+        }
+        Ok(Identity {
+            user: user.clone(),
+            via: Via::Session(live.session.clone()),
+            origin: origin.clone(),
+        })
+    }
+
+    /// Finds a user's API token, and notes its use.
+    pub fn authenticate_token(&self, bearer: &str, origin: &Origin) -> Result<Identity, Refusal> {
+        if !token::is_well_formed(bearer, &self.0.options.service_code) {
+            return Err(Refusal::NotSignedIn);
+        }
+        let now = self.0.clock.now();
+        let hash = Fingerprint::of(bearer);
+        let set = self.set();
+        let live = set.token_by_hash(&hash).ok_or(Refusal::NotSignedIn)?;
+        let user = set.users.get(&live.token.user);
+        let user = user.filter(|user| user.is_active());
+        let user = user.ok_or(Refusal::NotSignedIn)?;
+        if now >= live.token.expires_at {
+            return Err(Refusal::NotSignedIn);
+        }
+        if live.used.note(now) {
+            self.write_token_use(live.token.id);
+        }
+        Ok(Identity {
+            user: user.clone(),
+            via: Via::Token(live.token.clone()),
+            origin: origin.clone(),
+        })
+    }
+
+    /// Decides whether the sender may perform an action, by the roles that are stored now.
+    ///
+    /// `account`: the account of the object; `None` for the installation, or for all accounts.
+    pub fn authorize(
+        &self,
+        who: &Identity,
+        action: Action,
+        account: Option<AccountId>,
+    ) -> Result<Permit, Refusal> {
+        let user = self.live_user(who)?;
+        let role = role_for(&user, action, account)?;
+        match &who.via {
+            Via::Token(token) => check_token(token, action, account)?,
+            Via::Session(_) => self.check_recent(who, action)?,
+        }
+        Ok(Permit {
+            user: user.id,
+            name: user.name.clone(),
+            role,
+            action,
+            account,
+            actor: who.actor(),
+            origin: who.origin.clone(),
+        })
+    }
+
+    /// The user as stored now, while the session or the token of the request is still valid.
+    pub(crate) fn live_user(&self, who: &Identity) -> Result<Arc<User>, Refusal> {
+        let now = self.0.clock.now();
+        let set = self.set();
+        let is_live = match &who.via {
+            Via::Session(session) => {
+                let live = set.sessions.get(&session.id);
+                live.is_some_and(|live| live.session.user == who.user.id && !live.is_expired(now))
+            }
+            Via::Token(token) => {
+                let live = set.tokens.get(&token.id);
+                live.is_some_and(|live| live.token.user == who.user.id) && now < token.expires_at
+            }
+        };
+        let user = set.users.get(&who.user.id).filter(|user| user.is_active());
+        let user = user.filter(|_| is_live);
+        user.cloned().ok_or(Refusal::NotSignedIn)
+    }
+
+    /// Checks that the session was authenticated recently, if the action needs it.
+    fn check_recent(&self, who: &Identity, action: Action) -> Result<(), Refusal> {
+        match requires_recent_authentication(action) {
+            true => self.check_recently_authenticated(who).map(drop),
+            false => Ok(()),
+        }
+    }
+
+    /// Session of the request if all factors were given recently.
+    pub(crate) fn check_recently_authenticated(
+        &self,
+        who: &Identity,
+    ) -> Result<Arc<Session>, Refusal> {
+        let Via::Session(session) = &who.via else {
+            return Err(Refusal::NeedsPerson);
+        };
+        let set = self.set();
+        let live = set.sessions.get(&session.id).ok_or(Refusal::NotSignedIn)?;
+        match live.session.is_recent(self.0.clock.now()) {
+            true => Ok(live.session.clone()),
+            false => Err(Refusal::NeedsRecentAuthentication),
+        }
+    }
+
+    /// Writes the time of a session's last request, in a task: no request waits for it. A failure
+    /// costs a minute of the session after a crash.
+    fn write_session_use(&self, id: SessionId) {
+        let users = self.clone();
+        self.write_in_background(async move {
+            let gate = users.gate().await;
+            let session = users.set().sessions.get(&id).map(|live| live.current());
+            let Some(session) = session else {
+                return Ok(());
+            };
+            let mut batch = Batch::new();
+            rows::put(&mut batch, Kind::Session, id, &session)?;
+            gate.commit(batch, Vec::new(), |_| {}).await
+        });
+    }
+
+    fn write_token_use(&self, id: UserTokenId) {
+        let users = self.clone();
+        self.write_in_background(async move {
+            let gate = users.gate().await;
+            let token = users.set().tokens.get(&id).map(|live| live.current());
+            let Some(token) = token else {
+                return Ok(());
+            };
+            let mut batch = Batch::new();
+            rows::put(&mut batch, Kind::Token, id, &token)?;
+            gate.commit(batch, Vec::new(), |_| {}).await
+        });
+    }
+}
+
+/// Role with which the user may perform the action.
+fn role_for(user: &User, action: Action, account: Option<AccountId>) -> Result<Role, Refusal> {
+    let forbidden = |roles: Vec<Role>| Refusal::Forbidden { action, roles };
+    let Some(role) = user.role_in(account) else {
+        // Without an account the action concerns more than the accounts of this user.
+        return Err(match account {
+            Some(_) => Refusal::NotFound,
+            None => forbidden(installation_roles(action)),
+        });
+    };
+    match allows(role, action) {
+        true => Ok(role),
+        false => Err(forbidden(allowed_roles(action))),
+    }
+}
+
+fn installation_roles(action: Action) -> Vec<Role> {
+    let mut roles = allowed_roles(action);
+    roles.retain(|role| role.scope() == Scope::Installation);
+    roles
+}
+
+fn check_token(
+    token: &UserToken,
+    action: Action,
+    account: Option<AccountId>,
+) -> Result<(), Refusal> {
+    if token.account.is_some() && token.account != account {
+        return Err(match account {
+            Some(_) => Refusal::NotFound,
+            None => Refusal::NotInToken { action },
+        });
+    }
+    if action.needs_person() {
+        return Err(Refusal::NeedsPerson);
+    }
+    match token.actions.contains(&action) {
+        true => Ok(()),
+        false => Err(Refusal::NotInToken { action }),
+    }
+}

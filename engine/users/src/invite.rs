@@ -1,0 +1,303 @@
+//! Invitations: creation, acceptance, and the first owner or operator.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use switchyard_core::ids::{AccountId, LinkId, UserId};
+use switchyard_core::language::Language;
+use switchyard_core::limits::USERS;
+use switchyard_core::secret::Secret;
+use switchyard_store::Batch;
+
+use crate::audit::{Actor, NewEntry, Origin};
+use crate::authorize::Permit;
+use crate::error::UsersError;
+use crate::fingerprint::{Fingerprint, random_secret};
+use crate::link::{Link, NewLink, Purpose};
+use crate::password::check_password;
+use crate::role::{Role, Scope};
+use crate::rows::{self, Kind};
+use crate::user::{Credentials, Membership, User, UserState, checked_email, checked_name};
+use crate::users::{Users, WriteGuard};
+
+/// Person to invite, and the role that they get when they accept.
+#[derive(Clone, Debug)]
+pub struct NewInvitation {
+    pub email: String,
+    /// Name and language of a new user. A user who exists keeps their own.
+    pub name: String,
+    pub language: Language,
+    pub role: Role,
+}
+
+/// Entries of a person who accepts an invitation.
+#[derive(Clone, Debug, Default)]
+pub struct Acceptance {
+    /// Password of a new user. Not used for a user who exists.
+    pub password: Option<Secret<String>>,
+    /// Another name than that of the invitation.
+    pub name: Option<String>,
+    pub language: Option<Language>,
+}
+
+impl Users {
+    /// Invites a person into the account of the permit, or into the installation.
+    pub async fn invite(&self, permit: &Permit, new: NewInvitation) -> Result<NewLink, UsersError> {
+        let gate = self.gate().await;
+        self.check_manager(permit)?;
+        self.check_assignable(permit, new.role)?;
+        let entry = permit.entry(new.email.trim()).changing(
+            serde_json::Value::Null,
+            serde_json::json!({ "role": new.role }),
+        );
+        self.create_invitation(gate, permit.account, new, entry)
+            .await
+    }
+
+    /// Invites the first owner of an account, or the first operator, for the command line and for
+    /// the creation of an account. It is refused when the account or the installation has one.
+    pub async fn invite_first(
+        &self,
+        account: Option<AccountId>,
+        new: NewInvitation,
+        origin: &Origin,
+    ) -> Result<NewLink, UsersError> {
+        let first = match account {
+            Some(_) => Role::Owner,
+            None => Role::Operator,
+        };
+        if new.role != first {
+            return Err(UsersError::invalid("role", format!("is {first}")));
+        }
+        let gate = self.gate().await;
+        if self.holders(first, account).next().is_some() {
+            return Err(UsersError::NotPossible(
+                "there is a user with this role already, who can invite others",
+            ));
+        }
+        let entry = NewEntry::new(Actor::System, origin, "invite_first", new.email.trim());
+        let entry = entry.about(account);
+        self.create_invitation(gate, account, new, entry).await
+    }
+
+    /// Open invitations into an account, or into the installation, with the invited users.
+    pub fn invitations(&self, account: Option<AccountId>) -> Vec<(Arc<Link>, Arc<User>)> {
+        let now = self.0.clock.now();
+        let set = self.set();
+        let links = set.links.values().filter(|link| {
+            let into = match link.purpose {
+                Purpose::Invitation { account, .. } => Some(account),
+                Purpose::Reset | Purpose::SignIn => None,
+            };
+            into == Some(account) && !link.is_expired(now)
+        });
+        let pairs =
+            links.filter_map(|link| Some((link.clone(), set.users.get(&link.user)?.clone())));
+        pairs.collect()
+    }
+
+    /// Deletes an invitation into the account of the permit, or into the installation.
+    pub async fn withdraw_invitation(&self, permit: &Permit, id: LinkId) -> Result<(), UsersError> {
+        let gate = self.gate().await;
+        self.check_manager(permit)?;
+        let found = self.invitations(permit.account);
+        if !found.iter().any(|(link, _)| link.id == id) {
+            return Err(UsersError::not_found("invitation", id));
+        }
+        let mut batch = Batch::new();
+        rows::delete(&mut batch, Kind::Link, id);
+        gate.commit(batch, vec![permit.entry(id)], move |set| {
+            set.links.remove(&id);
+        })
+        .await
+    }
+
+    /// The unused link with this token and its user, for the page that it opens.
+    pub fn link(&self, token: &str) -> Result<(Arc<Link>, Arc<User>), UsersError> {
+        let set = self.set();
+        let link = set.link_by_hash(&Fingerprint::of(token));
+        let link = link.filter(|link| !link.is_expired(self.0.clock.now()));
+        let user = link.and_then(|link| set.users.get(&link.user));
+        let user = user.filter(|user| user.state != UserState::Disabled);
+        match link.zip(user) {
+            Some((link, user)) => Ok((link.clone(), user.clone())),
+            None => Err(UsersError::LinkExpired),
+        }
+    }
+
+    /// Accepts an invitation: the user gets the role, and a new user a password. It does not sign
+    /// in, so that the second factor is set up or checked as at each sign-in.
+    pub async fn accept_invitation(
+        &self,
+        token: &str,
+        acceptance: Acceptance,
+        origin: &Origin,
+    ) -> Result<Arc<User>, UsersError> {
+        let (_, user) = self.link(token)?;
+        let password = match (user.state, acceptance.password) {
+            (UserState::Active, _) => None,
+            (_, None) => return Err(UsersError::invalid("password", "is missing")),
+            (_, Some(password)) => {
+                check_password(password.expose(), &user.email)?;
+                let hash = self.0.hasher.hash(password).await;
+                Some(hash.ok_or(UsersError::PasswordHash)?)
+            }
+        };
+        let gate = self.gate().await;
+        let (link, user) = self.link(token)?;
+        let Purpose::Invitation { account, role } = link.purpose else {
+            return Err(UsersError::LinkExpired);
+        };
+        let mut changed = User::clone(&user);
+        if changed.state == UserState::Invited {
+            // The state cannot change from active to invited in the meantime.
+            changed.credentials.password = password;
+            changed.state = UserState::Active;
+            if let Some(name) = acceptance.name {
+                changed.name = checked_name("name", &name)?;
+            }
+            changed.language = acceptance.language.unwrap_or(changed.language);
+        }
+        changed.membership = with_role(&changed.membership, account, role)?;
+        let actor = Actor::User { id: user.id };
+        let entry = NewEntry::new(actor, origin, "accept_invitation", user.id)
+            .about(account)
+            .changing(serde_json::Value::Null, serde_json::json!({ "role": role }));
+        let (id, used) = (user.id, link.id);
+        gate.change_credentials_removing(changed, used, vec![entry])
+            .await?;
+        self.user(id).ok_or(UsersError::Conflict)
+    }
+
+    /// Active users with a role.
+    pub(crate) fn holders(
+        &self,
+        role: Role,
+        account: Option<AccountId>,
+    ) -> impl Iterator<Item = Arc<User>> {
+        let all = self.all_users().into_iter();
+        all.filter(move |user| user.is_active() && user.has_role(role, account))
+    }
+
+    async fn create_invitation(
+        &self,
+        gate: WriteGuard,
+        account: Option<AccountId>,
+        new: NewInvitation,
+        entry: NewEntry,
+    ) -> Result<NewLink, UsersError> {
+        let email = checked_email(&new.email)?;
+        let user = match self.user_by_email(&email) {
+            Some(user) => user,
+            None => Arc::new(self.new_user(&gate, email, &new)?),
+        };
+        if user.state == UserState::Disabled {
+            return Err(UsersError::NotPossible("this user is disabled"));
+        }
+        with_role(&user.membership, account, new.role)?;
+        let purpose = Purpose::Invitation {
+            account,
+            role: new.role,
+        };
+        let mut batch = Batch::new();
+        rows::put(&mut batch, Kind::User, user.id, &*user)?;
+        self.store_link(gate, batch, user, purpose, entry).await
+    }
+
+    fn new_user(
+        &self,
+        gate: &WriteGuard,
+        email: String,
+        new: &NewInvitation,
+    ) -> Result<User, UsersError> {
+        if self.set().users.len() >= USERS {
+            return Err(UsersError::NotPossible(
+                "this installation has the largest number of users already",
+            ));
+        }
+        let now = gate.now();
+        Ok(User {
+            id: UserId::new(self.0.ids.ulid(now)),
+            email,
+            name: checked_name("name", &new.name)?,
+            language: new.language,
+            membership: Membership::Accounts(BTreeMap::new()),
+            state: UserState::Invited,
+            created_at: now,
+            last_sign_in_at: None,
+            credentials: Credentials::default(),
+        })
+    }
+
+    /// Stores a new link, in place of earlier ones for the same purpose.
+    pub(crate) async fn store_link(
+        &self,
+        gate: WriteGuard,
+        mut batch: Batch,
+        user: Arc<User>,
+        purpose: Purpose,
+        entry: NewEntry,
+    ) -> Result<NewLink, UsersError> {
+        let now = gate.now();
+        let token = random_secret(&self.0.ids);
+        let link = Arc::new(Link {
+            id: LinkId::new(self.0.ids.ulid(now)),
+            user: user.id,
+            purpose,
+            hash: Fingerprint::of(token.expose()),
+            created_at: now,
+            expires_at: now.plus(purpose.lifetime()),
+        });
+        let replaced: Vec<_> = {
+            let set = self.set();
+            let links = set.links_of(user.id);
+            let links = links.filter(|other| purpose.replaces(other.purpose));
+            links.map(|other| other.id).collect()
+        };
+        for id in &replaced {
+            rows::delete(&mut batch, Kind::Link, id);
+        }
+        rows::put(&mut batch, Kind::Link, link.id, &*link)?;
+        let (new_link, of) = (link.clone(), user.clone());
+        gate.commit(batch, vec![entry], move |set| {
+            replaced
+                .into_iter()
+                .for_each(|id| drop(set.links.remove(&id)));
+            set.put_user(of);
+            set.links.insert(new_link.id, new_link);
+        })
+        .await?;
+        Ok(NewLink { link, user, token })
+    }
+}
+
+/// Membership with one more role.
+fn with_role(
+    membership: &Membership,
+    account: Option<AccountId>,
+    role: Role,
+) -> Result<Membership, UsersError> {
+    let is_of_account = role.scope() == Scope::Account;
+    if is_of_account != account.is_some() {
+        return Err(UsersError::invalid("role", "does not fit the invitation"));
+    }
+    match (membership, account) {
+        (Membership::Accounts(roles), Some(account)) => {
+            if roles.contains_key(&account) {
+                return Err(UsersError::NotPossible(
+                    "this user has a role in the account already: change that role",
+                ));
+            }
+            let mut roles = roles.clone();
+            roles.insert(account, role);
+            Ok(Membership::Accounts(roles))
+        }
+        (Membership::Accounts(roles), None) if roles.is_empty() => {
+            Ok(Membership::Installation(role))
+        }
+        (Membership::Accounts(_) | Membership::Installation(_), _) => Err(UsersError::NotPossible(
+            "this address belongs to a user who cannot have the role as well: invite another \
+                 address",
+        )),
+    }
+}

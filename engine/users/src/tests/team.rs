@@ -1,0 +1,170 @@
+//! Changes of other users by owners, admins and operators.
+
+use super::*;
+
+async fn managed(world: &World, by: &str) -> Permit {
+    let who = world.signed_in(by).await;
+    world.permit(&who, Action::ManageTeam, Some(ACME))
+}
+
+#[tokio::test]
+async fn the_first_owner_and_operator_are_made_once() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    world.operator("root@example.com").await;
+    for (number, role) in [(Some(ACME), Role::Owner), (None, Role::Operator)] {
+        let new = person("eve@example.com", role);
+        let again = world.users.invite_first(number.map(account), new, origin());
+        assert!(matches!(again.await, Err(UsersError::NotPossible(_))));
+    }
+    let new = person("eve@example.com", Role::Admin);
+    let other = world
+        .users
+        .invite_first(Some(account(GLOBEX)), new, origin());
+    assert!(matches!(other.await, Err(UsersError::Invalid { .. })));
+}
+
+#[tokio::test]
+async fn a_changed_role_ends_the_sessions_of_its_user() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let token = world.session("vic@example.com").await;
+    let permit = managed(&world, "ada@example.com").await;
+    let changed = world.users.change_role(&permit, vic, Role::Viewer);
+    changed.await.unwrap();
+    assert!(world.identity(&token).is_err());
+    let who = world.signed_in("vic@example.com").await;
+    let refused = world
+        .users
+        .authorize(&who, Action::ManageTeam, Some(account(ACME)));
+    assert!(matches!(refused, Err(Refusal::Forbidden { .. })));
+}
+
+#[tokio::test]
+async fn an_admin_changes_neither_owners_nor_other_accounts() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let eve = world.owner("eve@example.com", GLOBEX).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let permit = managed(&world, "vic@example.com").await;
+    let users = &world.users;
+    let demoted = users.change_role(&permit, ada, Role::Viewer).await;
+    let owners_only = |error: &UsersError| match error {
+        UsersError::Refused(Refusal::Forbidden { roles, .. }) => {
+            roles == &[Role::Owner, Role::Operator]
+        }
+        _ => false,
+    };
+    assert!(demoted.is_err_and(|error| owners_only(&error)));
+    let raised = users.change_role(&permit, vic, Role::Owner).await;
+    assert!(raised.is_err_and(|error| owners_only(&error)));
+    let foreign = users.change_role(&permit, eve, Role::Viewer).await;
+    assert!(matches!(foreign, Err(UsersError::NotFound { .. })));
+    let installation = users.change_role(&permit, vic, Role::Operator).await;
+    assert!(matches!(installation, Err(UsersError::Invalid { .. })));
+}
+
+#[tokio::test]
+async fn the_last_owner_and_the_last_operator_stay() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let root = world.operator("root@example.com").await;
+    let permit = managed(&world, "ada@example.com").await;
+    let removed = world.users.remove_member(&permit, ada).await;
+    assert!(matches!(removed, Err(UsersError::NotPossible(_))));
+    world
+        .member("ada@example.com", ACME, "bob@example.com", Role::Owner)
+        .await;
+    world.users.remove_member(&permit, ada).await.unwrap();
+    let who = world.signed_in("root@example.com").await;
+    let permit = world.permit(&who, Action::ManageInstallationUsers, None);
+    let demoted = world.users.change_role(&permit, root, Role::Auditor).await;
+    assert!(matches!(demoted, Err(UsersError::NotPossible(_))));
+    let disabled = world.users.disable(&permit, root).await;
+    assert!(matches!(disabled, Err(UsersError::NotPossible(_))));
+}
+
+#[tokio::test]
+async fn a_removed_member_keeps_other_accounts() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let eve = world.owner("eve@example.com", GLOBEX).await;
+    let who = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let new = person("eve@example.com", Role::Viewer);
+    let link = world.users.invite(&permit, new).await.unwrap();
+    world.accept(link).await;
+    assert_eq!(world.users.members(Some(account(ACME))).len(), 2);
+    let factor = world.users.remove_second_factor_of(&permit, eve).await;
+    assert!(matches!(factor, Err(UsersError::NotPossible(_))));
+    world.users.remove_member(&permit, eve).await.unwrap();
+    let who = world.signed_in("eve@example.com").await;
+    let acme = world
+        .users
+        .authorize(&who, Action::ViewPayments, Some(account(ACME)));
+    assert_eq!(acme.err(), Some(Refusal::NotFound));
+    world.permit(&who, Action::ViewPayments, Some(GLOBEX));
+}
+
+#[tokio::test]
+async fn a_disabled_user_loses_sessions_links_and_tokens_until_enabled() {
+    let world = World::new().await;
+    world.operator("root@example.com").await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let token = world.session("ada@example.com").await;
+    let reset = world.users.request_reset("ada@example.com", origin());
+    let reset = reset.await.unwrap().unwrap();
+    let who = world.signed_in("root@example.com").await;
+    let permit = world.permit(&who, Action::ManageInstallationUsers, None);
+    world.users.disable(&permit, ada).await.unwrap();
+    assert!(world.identity(&token).is_err());
+    assert!(world.users.link(reset.token.expose()).is_err());
+    let result = world.sign_in("ada@example.com", PASSWORD).await;
+    assert!(matches!(result, SignIn::Refused));
+    world.users.enable(&permit, ada).await.unwrap();
+    assert!(world.identity(&token).is_err(), "the old session has ended");
+    world.signed_in("ada@example.com").await;
+}
+
+#[tokio::test]
+async fn a_permit_ends_with_the_role_of_its_user() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let of_vic = managed(&world, "vic@example.com").await;
+    let permit = managed(&world, "ada@example.com").await;
+    world.users.remove_member(&permit, vic).await.unwrap();
+    let new = person("mal@example.com", Role::Admin);
+    let invited = world.users.invite(&of_vic, new).await;
+    assert!(matches!(invited, Err(UsersError::Refused(_))));
+}
+
+#[tokio::test]
+async fn a_permit_for_another_action_changes_no_team() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&who, Action::ViewTeam, Some(ACME));
+    let new = person("vic@example.com", Role::Viewer);
+    let invited = world.users.invite(&permit, new).await;
+    assert!(matches!(invited, Err(UsersError::NotPossible(_))));
+}
+
+#[tokio::test]
+async fn an_operator_ends_the_sessions_of_a_user() {
+    let world = World::new().await;
+    world.operator("root@example.com").await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let token = world.session("ada@example.com").await;
+    let who = world.signed_in("root@example.com").await;
+    let permit = world.permit(&who, Action::ManageInstallationUsers, None);
+    assert_eq!(world.users.end_sessions_of(&permit, ada).await.unwrap(), 1);
+    assert!(world.identity(&token).is_err());
+}

@@ -1,0 +1,123 @@
+//! API tokens of users.
+
+use super::*;
+
+fn request(world: &World, actions: &[Action]) -> TokenRequest {
+    TokenRequest {
+        name: "Export".to_owned(),
+        account: Some(account(ACME)),
+        actions: actions.iter().copied().collect(),
+        expires_at: world.clock.now().plus(24 * HOUR),
+    }
+}
+
+fn by_token(world: &World, secret: &Secret<String>) -> Result<Identity, Refusal> {
+    world.users.authenticate_token(secret.expose(), origin())
+}
+
+#[tokio::test]
+async fn a_token_does_what_its_list_says_and_nothing_else() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    let wanted = request(&world, &[Action::ExportData, Action::ManageKeys]);
+    let new = world.users.create_token(&who, wanted).await.unwrap();
+    assert!(new.secret.expose().ends_with(&new.token.last_four));
+    let token = by_token(&world, &new.secret).unwrap();
+    let permit = world.permit(&token, Action::ExportData, Some(ACME));
+    assert_eq!(permit.actor.user(), Some(ada));
+    world.permit(&token, Action::ManageKeys, Some(ACME));
+    let ask = |action, number| {
+        let permit = world.users.authorize(&token, action, Some(account(number)));
+        permit.err()
+    };
+    let action = Action::ViewPayments;
+    assert_eq!(ask(action, ACME), Some(Refusal::NotInToken { action }));
+    assert_eq!(ask(action, GLOBEX), Some(Refusal::NotFound));
+    assert_eq!(ask(Action::ManageTeam, ACME), Some(Refusal::NeedsPerson));
+    let listed = world.users.tokens(ada);
+    assert_eq!(listed.len(), 1);
+}
+
+#[tokio::test]
+async fn a_token_cannot_do_more_than_its_user() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Finance)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    for action in [
+        Action::ManageKeys,
+        Action::ViewGateways,
+        Action::ApprovePayout,
+    ] {
+        let refused = world.users.create_token(&who, request(&world, &[action]));
+        let refused = refused.await;
+        assert!(matches!(refused, Err(UsersError::Refused(_))), "{action}");
+    }
+    let wanted = request(&world, &[Action::CreatePayout]);
+    let new = world.users.create_token(&who, wanted).await.unwrap();
+    let ada = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
+    let changed = world.users.change_role(&permit, vic, Role::Viewer);
+    changed.await.unwrap();
+    let token = by_token(&world, &new.secret).unwrap();
+    let payout = world
+        .users
+        .authorize(&token, Action::CreatePayout, Some(account(ACME)));
+    assert!(matches!(payout, Err(Refusal::Forbidden { .. })));
+}
+
+#[tokio::test]
+async fn a_token_ends_when_it_expires_or_is_deleted() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let wanted = request(&world, &[Action::ViewPayments]);
+        tokens.push(world.users.create_token(&who, wanted).await.unwrap());
+    }
+    let deleted = world.users.delete_token(&who, tokens[0].token.id);
+    deleted.await.unwrap();
+    assert!(by_token(&world, &tokens[0].secret).is_err());
+    assert!(by_token(&world, &tokens[1].secret).is_ok());
+    world.clock.advance(24 * HOUR);
+    assert!(by_token(&world, &tokens[1].secret).is_err());
+}
+
+#[tokio::test]
+async fn a_token_is_stored_by_its_hash_and_found_after_a_restart() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    let wanted = request(&world, &[Action::ViewPayments]);
+    let new = world.users.create_token(&who, wanted).await.unwrap();
+    let key = crate::rows::Kind::Token.key(new.token.id);
+    let table = switchyard_store::Table::User;
+    let row = world
+        .store
+        .get(table, key.as_bytes())
+        .await
+        .unwrap()
+        .unwrap();
+    let row = String::from_utf8(row).unwrap();
+    assert!(!row.contains(new.secret.expose().as_str()));
+    let users = world.restarted(SecondFactor::Optional).await;
+    let found = users.authenticate_token(new.secret.expose(), origin());
+    assert!(found.is_ok());
+}
+
+#[tokio::test]
+async fn tokens_have_an_end_within_a_year() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    for days in [0, 367] {
+        let mut wanted = request(&world, &[Action::ViewPayments]);
+        wanted.expires_at = world.clock.now().plus(days * 24 * HOUR);
+        let refused = world.users.create_token(&who, wanted).await;
+        assert!(matches!(refused, Err(UsersError::Invalid { .. })), "{days}");
+    }
+}

@@ -1,0 +1,354 @@
+//! Handle of users, sessions, links, tokens, approvals and the audit log.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use switchyard_core::ids::{SessionId, UserId};
+use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
+use switchyard_store::{Batch, CommitError, Store};
+use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::approval::Approval;
+use crate::audit::{ChainHead, NewEntry};
+use crate::error::UsersError;
+use crate::link::Link;
+use crate::password::{PasswordCost, PasswordHasher};
+use crate::pending::Pending;
+use crate::rows::{self, Kind};
+use crate::session::Session;
+use crate::set::Set;
+use crate::throttle::Throttle;
+use crate::token::UserToken;
+use crate::user::User;
+
+/// Encrypts the secrets of second factors, under a key that is not in the store.
+pub trait Sealer: Send + Sync {
+    /// Encrypts `plain` for this user. `None`: it failed.
+    fn seal(&self, user: UserId, plain: &[u8]) -> Option<String>;
+
+    /// Decrypts what was sealed for the same user. `None`: it is damaged, or of another user.
+    fn open(&self, user: UserId, sealed: &str) -> Option<Secret<Vec<u8>>>;
+}
+
+/// Settings of users.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Prefix of API tokens: 1 to 20 lower-case letters and digits.
+    pub service_code: String,
+    /// Name of the installation in authenticator apps.
+    pub issuer: String,
+    pub password_cost: PasswordCost,
+    pub second_factor: SecondFactor,
+}
+
+/// Users who need a second factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecondFactor {
+    /// Users with a role that requires it.
+    ByRole,
+    All,
+    /// No user, in development mode. Users who have set one up still need it.
+    Optional,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            service_code: "switchyard".to_owned(),
+            issuer: "Switchyard".to_owned(),
+            password_cost: PasswordCost::default(),
+            second_factor: SecondFactor::ByRole,
+        }
+    }
+}
+
+/// Handle of the users. Clones share it.
+#[derive(Clone)]
+pub struct Users(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub store: Store,
+    pub clock: Clock,
+    pub ids: Ids,
+    pub options: Options,
+    pub sealer: Arc<dyn Sealer>,
+    pub hasher: PasswordHasher,
+    pub sign_ins: Throttle,
+    pub resets: Throttle,
+    /// Sign-ins that wait for a second factor, and set-ups of one.
+    pub pending: Mutex<Pending>,
+    set: RwLock<Set>,
+    /// Held from reading what a change depends on until it is made: changes happen one at a time.
+    gate: Arc<tokio::sync::Mutex<Head>>,
+}
+
+/// Head of the audit chain. `None`: a commit failed, or its result is not known, and the head is
+/// read from the store before the next one.
+type Head = Option<ChainHead>;
+
+impl Users {
+    /// Loads everything but the audit log from the store.
+    ///
+    /// # Errors
+    /// When a row cannot be read, or belongs to a user who does not exist.
+    pub async fn load(
+        store: Store,
+        sealer: Arc<dyn Sealer>,
+        clock: Clock,
+        ids: Ids,
+        options: Options,
+    ) -> Result<Self, UsersError> {
+        let set = load_set(&store).await?;
+        let head = ChainHead::load(&store).await?;
+        Ok(Self(Arc::new(Inner {
+            hasher: PasswordHasher::new(options.password_cost, ids.clone()),
+            store,
+            clock,
+            ids,
+            options,
+            sealer,
+            sign_ins: Throttle::default(),
+            resets: Throttle::default(),
+            pending: Mutex::default(),
+            set: RwLock::new(set),
+            gate: Arc::new(tokio::sync::Mutex::new(Some(head))),
+        })))
+    }
+
+    /// User with this id.
+    pub fn user(&self, id: UserId) -> Option<Arc<User>> {
+        self.set().users.get(&id).cloned()
+    }
+
+    pub fn user_by_email(&self, email: &str) -> Option<Arc<User>> {
+        self.set().user_by_email(email).cloned()
+    }
+
+    /// All users, oldest first.
+    pub fn all_users(&self) -> Vec<Arc<User>> {
+        self.set().users.values().cloned().collect()
+    }
+
+    /// Deletes sessions, links and tokens that have expired, and closes expired approvals. Call it
+    /// about once an hour; nothing expired is accepted before.
+    pub async fn purge_expired(&self) -> Result<(), UsersError> {
+        let gate = self.gate().await;
+        let now = gate.now();
+        let mut batch = Batch::new();
+        let (sessions, links, tokens, approvals) = {
+            let set = self.set();
+            let sessions = set.sessions.values().filter(|live| live.is_expired(now));
+            let sessions: Vec<_> = sessions.map(|live| live.session.id).collect();
+            let links = set.links.values().filter(|link| link.is_expired(now));
+            let links: Vec<_> = links.map(|link| link.id).collect();
+            let tokens = set.tokens.values();
+            let tokens = tokens.filter(|live| now >= live.token.expires_at);
+            let tokens: Vec<_> = tokens.map(|live| live.token.id).collect();
+            let approvals = set.approvals.values();
+            let approvals = approvals.filter(|it| it.is_expired(now)).cloned();
+            (sessions, links, tokens, approvals.collect::<Vec<_>>())
+        };
+        for id in &sessions {
+            rows::delete(&mut batch, Kind::Session, id);
+        }
+        for id in &links {
+            rows::delete(&mut batch, Kind::Link, id);
+        }
+        for id in &tokens {
+            rows::delete(&mut batch, Kind::Token, id);
+        }
+        for approval in &approvals {
+            rows::delete(&mut batch, Kind::Approval, approval.id);
+            rows::put(&mut batch, Kind::Decided, approval.id, &approval.expired())?;
+        }
+        gate.commit(batch, Vec::new(), move |set| {
+            sessions.into_iter().for_each(|id| set.remove_session(id));
+            links.into_iter().for_each(|id| drop(set.links.remove(&id)));
+            tokens.into_iter().for_each(|id| set.remove_token(id));
+            for approval in approvals {
+                set.approvals.remove(&approval.id);
+            }
+        })
+        .await
+    }
+
+    pub(crate) fn set(&self) -> RwLockReadGuard<'_, Set> {
+        self.0.set.read()
+    }
+
+    pub(crate) async fn gate(&self) -> WriteGuard {
+        WriteGuard {
+            users: self.clone(),
+            head: self.0.gate.clone().lock_owned().await,
+        }
+    }
+
+    /// Runs a write that no caller waits for.
+    pub(crate) fn write_in_background(
+        &self,
+        write: impl Future<Output = Result<(), UsersError>> + Send + 'static,
+    ) {
+        // Without a runtime, as in a test of one function, the time is not written.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        runtime.spawn(async move {
+            if let Err(error) = write.await {
+                tracing::warn!(%error, "failed to record last use of a session or token");
+            }
+        });
+    }
+
+    /// Commits the caller's batch together with entries of the audit log: both are durable, or
+    /// neither is.
+    pub async fn commit_audited(
+        &self,
+        batch: Batch,
+        entries: Vec<NewEntry>,
+    ) -> Result<(), UsersError> {
+        self.gate().await.commit(batch, entries, |_| {}).await
+    }
+
+    /// Adds an entry of the audit log to a batch that the caller commits itself. Until the returned
+    /// value is dropped no other change of users, and no other entry, is written: commit at once.
+    pub async fn stage_audit(
+        &self,
+        batch: &mut Batch,
+        entry: NewEntry,
+    ) -> Result<Staged, UsersError> {
+        self.gate().await.stage(batch, vec![entry], |_| {}).await
+    }
+}
+
+async fn load_set(store: &Store) -> Result<Set, UsersError> {
+    let mut set = Set::default();
+    for user in rows::all::<User>(store, Kind::User).await? {
+        set.put_user(Arc::new(user));
+    }
+    let owned = |set: &Set, key: String, owner: UserId| match set.users.contains_key(&owner) {
+        true => Ok(()),
+        false => Err(UsersError::Orphan {
+            key,
+            owner: owner.to_string(),
+        }),
+    };
+    for session in rows::all::<Session>(store, Kind::Session).await? {
+        owned(&set, Kind::Session.key(session.id), session.user)?;
+        set.put_session(Arc::new(session));
+    }
+    for link in rows::all::<Link>(store, Kind::Link).await? {
+        owned(&set, Kind::Link.key(link.id), link.user)?;
+        set.links.insert(link.id, Arc::new(link));
+    }
+    for token in rows::all::<UserToken>(store, Kind::Token).await? {
+        owned(&set, Kind::Token.key(token.id), token.user)?;
+        set.put_token(Arc::new(token));
+    }
+    for approval in rows::all::<Approval>(store, Kind::Approval).await? {
+        set.approvals.insert(approval.id, Arc::new(approval));
+    }
+    Ok(set)
+}
+
+/// Exclusive right to change the data. Values that were read through it stay valid while it is
+/// held.
+pub(crate) struct WriteGuard {
+    users: Users,
+    head: OwnedMutexGuard<Head>,
+}
+
+impl WriteGuard {
+    pub fn users(&self) -> &Users {
+        &self.users
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.users.0.clock.now()
+    }
+
+    /// Commits `batch` with the entries, then makes the same change in memory. Runs in a task of
+    /// its own: a caller that disconnects cannot leave the store and the memory apart.
+    pub async fn commit(
+        self,
+        mut batch: Batch,
+        entries: Vec<NewEntry>,
+        change: impl FnOnce(&mut Set) + Send + 'static,
+    ) -> Result<(), UsersError> {
+        let task = tokio::spawn(async move {
+            let store = self.users.0.store.clone();
+            let staged = self.stage(&mut batch, entries, change).await?;
+            store.commit(batch).await.map_err(|why| match why {
+                CommitError::Conflict => UsersError::Conflict,
+                why => UsersError::Write(why),
+            })?;
+            staged.committed();
+            Ok(())
+        });
+        task.await.unwrap_or_else(|why| match why.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only a shutdown of the runtime cancels it.
+            Err(_) => Err(UsersError::Conflict),
+        })
+    }
+
+    /// Adds the entries to `batch`, which the caller commits.
+    pub async fn stage(
+        mut self,
+        batch: &mut Batch,
+        entries: Vec<NewEntry>,
+        change: impl FnOnce(&mut Set) + Send + 'static,
+    ) -> Result<Staged, UsersError> {
+        let mut next = match *self.head {
+            Some(head) => head,
+            None => ChainHead::load(&self.users.0.store).await?,
+        };
+        let now = self.now();
+        for entry in entries {
+            next = next.append(batch, entry, now)?;
+        }
+        *self.head = None;
+        Ok(Staged {
+            guard: self,
+            next,
+            change: Box::new(change),
+        })
+    }
+}
+
+/// Rows that were added to a batch of the caller and take effect with its commit.
+///
+/// Call [`Self::committed`] after the commit succeeded. Drop it otherwise, and also when the result
+/// of the commit is unknown.
+#[must_use = "the change takes effect in memory when the commit is confirmed"]
+pub struct Staged {
+    guard: WriteGuard,
+    next: ChainHead,
+    change: Box<dyn FnOnce(&mut Set) + Send>,
+}
+
+impl Staged {
+    /// Makes the change in memory: the batch was committed.
+    pub fn committed(mut self) {
+        (self.change)(&mut self.guard.users.0.set.write());
+        *self.guard.head = Some(self.next);
+    }
+}
+
+/// Adds the end of all sessions of a user to a batch, except for one. Returns them.
+pub(crate) fn end_sessions(
+    set: &Set,
+    batch: &mut Batch,
+    user: UserId,
+    except: Option<SessionId>,
+) -> Vec<SessionId> {
+    let sessions = set.sessions_of(user).map(|live| live.session.id);
+    let ended: Vec<_> = sessions.filter(|id| Some(*id) != except).collect();
+    for id in &ended {
+        rows::delete(batch, Kind::Session, id);
+    }
+    ended
+}
