@@ -135,7 +135,7 @@ impl AtProvider {
             context: ClientContext::default(),
         };
         let (engine, caller) = (&self.merchant.engine, self.merchant.caller());
-        let payment = engine.initialize_payment(&caller, new).await?;
+        let payment = engine.initialize_payment(&caller, new, None).await?;
         engine.confirm(payment.id, choice).await?;
         Ok(payment)
     }

@@ -315,7 +315,7 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
     let payout = bench
         .merchant
         .engine
-        .initialize_payout(&caller, new)
+        .initialize_payout(&caller, new, None)
         .await?;
     let reference = bench.reference(payout.id).await?;
     bench.ends(payout.id, Status::Success).await?;

@@ -75,7 +75,7 @@ impl Bench {
         };
         let caller = self.merchant.caller();
         let engine = &self.merchant.engine;
-        Ok(engine.initialize_payout(&caller, new).await?)
+        Ok(engine.initialize_payout(&caller, new, None).await?)
     }
 
     /// Has pawaPay sign its callbacks for this connection's address.

@@ -174,7 +174,9 @@ async fn confirmed(merchant: &Bench, url: &str) -> anyhow::Result<TransactionId>
         expires_in: None,
         context: ClientContext::default(),
     };
-    let payment = engine.initialize_payment(&merchant.caller(), new).await?;
+    let payment = engine
+        .initialize_payment(&merchant.caller(), new, None)
+        .await?;
     let choice = Choice {
         method: "mtn_bj".into(),
         country: Some("BJ".into()),

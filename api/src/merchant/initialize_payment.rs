@@ -142,7 +142,7 @@ impl Initialization for NewPayment {
         caller: &Caller,
         once: Option<&Once<'_>>,
     ) -> Result<TransactionId, EngineError> {
-        let payment = engine.initialize_payment_once(caller, self, once).await?;
+        let payment = engine.initialize_payment(caller, self, once).await?;
         Ok(payment.id)
     }
 

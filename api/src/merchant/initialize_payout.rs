@@ -110,7 +110,7 @@ impl Initialization for NewPayout {
         caller: &Caller,
         once: Option<&Once<'_>>,
     ) -> Result<TransactionId, EngineError> {
-        let payout = engine.initialize_payout_once(caller, self, once).await?;
+        let payout = engine.initialize_payout(caller, self, once).await?;
         Ok(payout.id)
     }
 

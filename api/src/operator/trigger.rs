@@ -66,10 +66,14 @@ async fn trigger(
     let transaction = match event {
         EventName::PayoutInitiated | EventName::PayoutSuccess | EventName::PayoutFailed => {
             engine
-                .initialize_payout(&caller, payout(engine, event))
+                .initialize_payout(&caller, payout(engine, event), None)
                 .await?
         }
-        _ => engine.initialize_payment(&caller, payment(engine)).await?,
+        _ => {
+            engine
+                .initialize_payment(&caller, payment(engine), None)
+                .await?
+        }
     };
     note_transaction(transaction.id);
     let transaction = drive(engine, transaction, event).await?;

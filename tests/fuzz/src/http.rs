@@ -353,7 +353,10 @@ async fn initialize(bench: &Bench) -> TransactionId {
         expires_in: None,
         context: ClientContext::default(),
     };
-    let payment = bench.engine.initialize_payment(&bench.caller(), new).await;
+    let payment = bench
+        .engine
+        .initialize_payment(&bench.caller(), new, None)
+        .await;
     payment.expect("a payment").id
 }
 

@@ -327,7 +327,7 @@ impl Hands {
                 metadata: Default::default(),
                 context: ClientContext::default(),
             };
-            self.engine.initialize_payout_once(caller, new, once).await
+            self.engine.initialize_payout(caller, new, once).await
         } else {
             let new = NewPayment {
                 amount,
@@ -340,7 +340,7 @@ impl Hands {
                 expires_in: None,
                 context: ClientContext::default(),
             };
-            self.engine.initialize_payment_once(caller, new, once).await
+            self.engine.initialize_payment(caller, new, once).await
         };
         made.map(|tx| tx.id)
     }

@@ -156,7 +156,7 @@ pub async fn pay(
         expires_in: None,
         context: ClientContext::default(),
     };
-    let payment = engine.initialize_payment(caller, new).await.unwrap();
+    let payment = engine.initialize_payment(caller, new, None).await.unwrap();
     engine.confirm(payment.id, choice(METHOD)).await.unwrap()
 }
 

@@ -141,7 +141,7 @@ pub async fn payment_for(
     };
     bench
         .engine
-        .initialize_payment(&bench.caller(), new)
+        .initialize_payment(&bench.caller(), new, None)
         .await
         .unwrap()
 }
@@ -170,7 +170,7 @@ async fn pay_out(bench: &testing::Bench, number: &str, status: Status) -> Arc<Tr
     };
     let payout = bench
         .engine
-        .initialize_payout(&bench.caller(), new)
+        .initialize_payout(&bench.caller(), new, None)
         .await
         .unwrap();
     eventually(number, Duration::from_secs(20), || async {

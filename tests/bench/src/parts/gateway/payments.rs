@@ -70,7 +70,10 @@ impl Work for Payer {
 
     async fn once(&self, (): &mut (), number: u64) -> Result<()> {
         let new = subject::payment(number);
-        let made = self.engine.initialize_payment(&self.caller, new).await?;
+        let made = self
+            .engine
+            .initialize_payment(&self.caller, new, None)
+            .await?;
         let end = self.engine.confirm(made.id, choice()).await?;
         ensure!(end.state == State::Succeeded, "not paid: {:?}", end.state);
         Ok(())
