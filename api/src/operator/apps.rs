@@ -28,7 +28,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Apps.", body = Success<Vec<App>>)),
 )]
 async fn list(State(state): State<ApiState>, Asked(filter): Asked<AppFilter>) -> Answer {
-    let apps = state.engine.access().apps(filter.account);
+    let apps = state.engine().access().apps(filter.account);
     let views: Vec<_> = apps.iter().map(|app| App::from(&**app)).collect();
     ok("Apps fetched successfully", &views)
 }
@@ -43,7 +43,7 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<AppFilter>) ->
     responses((status = 201, description = "The app.", body = Success<App>)),
 )]
 async fn create(State(state): State<ApiState>, Body(new): Body<NewApp>) -> Answer {
-    let app = state.engine.access().create_app(new.into()).await?;
+    let app = state.engine().access().create_app(new.into()).await?;
     created("App created successfully", &App::from(&*app))
 }
 
@@ -57,7 +57,7 @@ async fn create(State(state): State<ApiState>, Body(new): Body<NewApp>) -> Answe
 )]
 async fn show(State(state): State<ApiState>, Id(id): Id<AppId>) -> Answer {
     let app = state
-        .engine
+        .engine()
         .access()
         .app(id)
         .ok_or_else(|| not_found("app"))?;
@@ -81,6 +81,6 @@ async fn update(
     Body(change): Body<AppChange>,
 ) -> Answer {
     let change = |app: &access::App| change.of(app);
-    let app = state.engine.access().update_app_as(id, change).await?;
+    let app = state.engine().access().update_app_as(id, change).await?;
     ok("App changed successfully", &App::from(&*app))
 }

@@ -50,14 +50,14 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -
         before: filter.before,
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
     };
-    let found = state.engine.cases(&query).await?;
-    let now = state.engine.clock().now();
+    let found = state.engine().cases(&query).await?;
+    let now = state.engine().clock().now();
     let cases = found.items.iter().map(|case| CaseView::new(case, now));
     let page = Cases {
         cases: cases.collect(),
         more: found.more,
         store_damage: state
-            .engine
+            .engine()
             .store()
             .damage()
             .map(|damage| (*damage).clone()),
@@ -74,10 +74,10 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -
     responses((status = 200, description = "The case.", body = Success<CaseDetail>)),
 )]
 async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
-    let found = state.engine.case(id).await?;
+    let found = state.engine().case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
     let case = CaseDetail {
-        case: CaseFacts::new(&found, state.engine.clock().now()),
+        case: CaseFacts::new(&found, state.engine().clock().now()),
         transaction: full_view(&state, found.transaction.id).await?,
     };
     ok("Case fetched successfully", &case)
@@ -102,17 +102,17 @@ async fn close(
 ) -> Answer {
     let note = note(asked.note)?;
     state
-        .engine
+        .engine()
         .case(id)
         .await?
         .ok_or_else(|| not_found("case"))?;
     let closed = state
-        .engine
+        .engine()
         .close_case(id, signature(operator), note)
         .await?;
     ok(
         "Case closed successfully",
-        &CaseView::new(&closed, state.engine.clock().now()),
+        &CaseView::new(&closed, state.engine().clock().now()),
     )
 }
 

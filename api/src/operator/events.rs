@@ -57,7 +57,7 @@ async fn stream(
     Asked(filter): Asked<EventFilter>,
 ) -> Result<Response, Refused> {
     state
-        .engine
+        .engine()
         .access()
         .app(app)
         .ok_or_else(|| not_found("app"))?;
@@ -68,8 +68,8 @@ async fn stream(
                 .is_none_or(|wanted| wanted == announcement.environment)
     };
     let listener = Listener {
-        feed: state.engine.feed(),
-        engine: state.engine.clone(),
+        feed: state.engine().feed(),
+        engine: state.engine().clone(),
         operator,
         draining,
     };

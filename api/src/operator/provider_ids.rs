@@ -35,11 +35,11 @@ async fn list(
     Id(connection): Id<ConnectionId>,
     Asked(filter): Asked<ProviderIdFilter>,
 ) -> Answer {
-    let known = state.engine.access().connection(connection);
+    let known = state.engine().access().connection(connection);
     known.ok_or_else(|| not_found("connection"))?;
     let limit = filter.limit.unwrap_or(PER_PAGE).clamp(1, MOST);
     let found = state
-        .engine
+        .engine()
         .provider_ids(connection, filter.after.as_deref(), limit)
         .await?;
     let views = found

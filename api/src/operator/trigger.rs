@@ -58,7 +58,7 @@ async fn trigger(
             let names: Vec<&str> = TRIGGERS.iter().map(|event| event.as_str()).collect();
             invalid("event", format!("event is one of {}", names.join(", ")))
         })?;
-    let engine = &state.engine;
+    let engine = state.engine();
     let caller = engine
         .access()
         .on_behalf_of(app, Environment::Sandbox)

@@ -39,7 +39,7 @@ pub async fn add(
     Asked(terms): Asked<InstallOptions>,
     body: Body,
 ) -> Answer {
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     let mut file = upload::received(gateways, body).await?;
     let path = file.whole().await?;
     let hosts = hosts(&terms);

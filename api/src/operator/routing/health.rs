@@ -21,9 +21,9 @@ use crate::state::ApiState;
     responses((status = 200, description = "Health.", body = Success<Vec<ConnectionHealth>>)),
 )]
 pub async fn health(State(state): State<ApiState>, Asked(filter): Asked<HealthFilter>) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     let mut views = Vec::new();
-    for (key, heard) in state.engine.health() {
+    for (key, heard) in state.engine().health() {
         let connection = access.connection(key.connection);
         let owner = connection
             .as_ref()
