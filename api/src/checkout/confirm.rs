@@ -31,7 +31,7 @@ struct Page {
     back: (String, String),
 }
 
-/// FormState that are complete, for a way that works now.
+/// Form that is complete, for a way that works now.
 struct Ready {
     answers: FormState,
     chosen: Selection,

@@ -75,7 +75,7 @@ impl Engine {
         &self.0.gateways
     }
 
-    /// ExchangeRates rates.
+    /// Exchange rates.
     pub fn exchange_rates(&self) -> &ExchangeRates {
         &self.0.exchange_rates
     }

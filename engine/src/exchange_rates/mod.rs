@@ -1,4 +1,4 @@
-//! ExchangeRates rates: an operator's table, a feed, and the fixed pegs; and what a payment in one
+//! Exchange rates: an operator's table, a feed, and the fixed pegs; and what a payment in one
 //! currency costs in another.
 //!
 //! Promises:
@@ -330,7 +330,7 @@ impl ExchangeRates {
                 }
                 Err(error) => {
                     metrics::counter!("switchyard_exchange_fetches_failed_total").increment(1);
-                    tracing::warn!(%error, "ExchangeRates rates were not fetched; those of before count until they are too old.");
+                    tracing::warn!(%error, "Exchange rates were not fetched; those of before count until they are too old.");
                     every.min(RETRY)
                 }
             };

@@ -58,7 +58,7 @@ impl<Q: Copy, K> Lanes<Q, K> {
         }
     }
 
-    /// ResponseSpeed of a queue after a response.
+    /// Speed of a queue after a response.
     pub fn speed(&self, took: Duration) -> ResponseSpeed {
         let is_slow = self.limits.slow.is_some_and(|slow| took >= slow.after);
         if is_slow {

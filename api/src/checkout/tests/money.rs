@@ -378,9 +378,9 @@ async fn a_surplus_is_named_beside_the_amount_that_was_asked() {
             let asked = page.find("Amount asked").expect("a row of what was asked");
             let amount = asked + page[asked..].find(&due).expect("the amount that was asked");
             let received = amount + page[amount..].find(&paid).expect("the amount paid");
-            assert!(page[received..].find("ExchangeRates rate").is_none());
+            assert!(page[received..].find("Exchange rate").is_none());
             assert_eq!(
-                page[asked..received].contains("ExchangeRates rate"),
+                page[asked..received].contains("Exchange rate"),
                 has_rate
             );
             assert!(page.contains(&format!("of {due}")), "{page}");
