@@ -270,7 +270,7 @@ impl CheckoutRequest {
 
     /// Reads the timeline where the page of the open attempt needs it. Without an answer of the
     /// store the page says less.
-    pub async fn look_back(&mut self) {
+    pub async fn read_timeline(&mut self) {
         let tx = &self.context.tx;
         let Some(attempt) = tx.current_attempt().filter(|_| lost::is_needed(tx)) else {
             return;

@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use super::contract::apps::{App, AppChange, AppFilter, NewApp};
 use super::error::{Answer, not_found};
-use super::input::{Asked, Body, Id, created, ok};
+use super::input::{Body, Id, QueryParams, created, ok};
 use crate::openapi::Success;
 use crate::state::ApiState;
 
@@ -27,7 +27,10 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     params(AppFilter),
     responses((status = 200, description = "Apps.", body = Success<Vec<App>>)),
 )]
-async fn list(State(state): State<ApiState>, Asked(filter): Asked<AppFilter>) -> Answer {
+async fn list(
+    State(state): State<ApiState>,
+    QueryParams(filter): QueryParams<AppFilter>,
+) -> Answer {
     let apps = state.engine().access().apps(filter.account);
     let views: Vec<_> = apps.iter().map(|app| App::from(&**app)).collect();
     ok("Apps fetched successfully", &views)

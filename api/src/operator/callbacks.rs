@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use super::contract::callbacks::{Callback, CallbackFilter, Callbacks};
 use super::error::{Answer, invalid, not_found};
-use super::input::{Asked, Id, ok};
+use super::input::{Id, QueryParams, ok};
 use crate::error::ApiError;
 use crate::openapi::Success;
 use crate::state::ApiState;
@@ -34,7 +34,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 async fn list(
     State(state): State<ApiState>,
     Id(connection): Id<ConnectionId>,
-    Asked(filter): Asked<CallbackFilter>,
+    QueryParams(filter): QueryParams<CallbackFilter>,
 ) -> Answer {
     let wanted = filter.state.as_deref().map(|text| {
         CallbackState::parse(text).ok_or_else(|| {

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::contract::cases::{CaseDetail, CaseFacts, CaseFilter, CaseView, Cases, CloseCase};
 use super::error::{Answer, invalid, not_found};
-use super::input::{Asked, Body, Id, end, ok};
+use super::input::{Body, Id, QueryParams, end, ok};
 use super::manual_resolution::{note, signature};
 use super::transactions::full_view;
 use crate::openapi::Success;
@@ -35,7 +35,10 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     params(CaseFilter),
     responses((status = 200, description = "A page of cases.", body = Success<Cases>)),
 )]
-async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -> Answer {
+async fn list(
+    State(state): State<ApiState>,
+    QueryParams(filter): QueryParams<CaseFilter>,
+) -> Answer {
     let open = match filter.state.as_deref() {
         None | Some("open") => true,
         Some("closed") => false,

@@ -14,7 +14,7 @@ use super::contract::webhooks::{
     ReplayMissing, Replayed,
 };
 use super::error::{Answer, Refused, invalid, not_found};
-use super::input::{Asked, Body, Id, moment, ok};
+use super::input::{Body, Id, QueryParams, moment, ok};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::state::ApiState;
@@ -43,7 +43,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 async fn list(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Asked(page): Asked<DeliveryFilter>,
+    QueryParams(page): QueryParams<DeliveryFilter>,
 ) -> Answer {
     known(&state, webhook)?;
     let before = page
@@ -75,7 +75,7 @@ async fn list(
 async fn attempts(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Asked(page): Asked<AttemptFilter>,
+    QueryParams(page): QueryParams<AttemptFilter>,
 ) -> Answer {
     known(&state, webhook)?;
     let before = moment("before", page.before.as_deref())?;

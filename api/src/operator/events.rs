@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 
 use super::contract::transactions::{EventFilter, StreamEvent};
 use super::error::{Refused, not_found};
-use super::input::{Asked, Id};
+use super::input::{Id, QueryParams};
 use crate::operations::Draining;
 use crate::state::ApiState;
 
@@ -54,7 +54,7 @@ async fn stream(
     Extension(draining): Extension<Draining>,
     Extension(operator): Extension<Operator>,
     Id(app): Id<AppId>,
-    Asked(filter): Asked<EventFilter>,
+    QueryParams(filter): QueryParams<EventFilter>,
 ) -> Result<Response, Refused> {
     state
         .engine()

@@ -14,7 +14,7 @@ use super::contract::rates::{
     Fetched, HeldRate, NewRate, Quote, QuoteRequest, Rate, RateDecision, RateSet,
 };
 use super::error::{Answer, Refused, invalid};
-use super::input::{Asked, Body, done, moment, ok};
+use super::input::{Body, QueryParams, done, moment, ok};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::iso_timestamp::IsoTimestamp;
 use crate::openapi::Success;
@@ -191,7 +191,10 @@ async fn reject(
     params(QuoteRequest),
     responses((status = 200, description = "The converted amount.", body = Success<Quote>)),
 )]
-async fn quote(State(state): State<ApiState>, Asked(asked): Asked<QuoteRequest>) -> Answer {
+async fn quote(
+    State(state): State<ApiState>,
+    QueryParams(asked): QueryParams<QuoteRequest>,
+) -> Answer {
     let (from, to) = (currency("from", &asked.from)?, currency("to", &asked.to)?);
     let amount = Amount::parse_major(asked.amount.as_deref().unwrap_or("1"), from)
         .map_err(|why| invalid("amount", why.to_string()))?;

@@ -16,7 +16,7 @@ use super::contract::transactions::{
     Transaction, TransactionFilter, TransactionPage, TransactionSummary,
 };
 use super::error::{Answer, Refused, invalid, not_found};
-use super::input::{Asked, Id, end, moment, ok};
+use super::input::{Id, QueryParams, end, moment, ok};
 use super::openapi::SuccessTransactions;
 use crate::envelope::{self, Page};
 use crate::openapi::Success;
@@ -43,7 +43,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 async fn list(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Asked(filter): Asked<TransactionFilter>,
+    QueryParams(filter): QueryParams<TransactionFilter>,
 ) -> Answer {
     state
         .engine()

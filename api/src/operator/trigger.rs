@@ -15,7 +15,7 @@ use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{
     ClientContext, EventName, State as TransactionState, Status, Transaction,
 };
-use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
+use switchyard_engine::engine::{ConfirmRequest, Engine, NewPayment, NewPayout};
 use switchyard_records::NewCustomer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -190,8 +190,8 @@ fn payout(engine: &Engine, event: EventName) -> NewPayout {
     }
 }
 
-fn choice(engine: &Engine, number: &str) -> Choice {
-    Choice {
+fn choice(engine: &Engine, number: &str) -> ConfirmRequest {
+    ConfirmRequest {
         method: format!("{}_payment_demo", engine.settings().service_code),
         country: Some("US".to_owned()),
         phone: Some(format!("+1{number}")),

@@ -11,7 +11,7 @@ use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::routing::RuleSet;
 use switchyard_core::transaction::{ClientContext, Kind, Status, Transaction};
 use switchyard_engine::access::{Caller, NewConnection};
-use switchyard_engine::engine::{Choice, NewPayment};
+use switchyard_engine::engine::{ConfirmRequest, NewPayment};
 use switchyard_engine::testing::{self, START, Wanted, amount, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::{ListQuery, NewCustomer};
@@ -160,8 +160,8 @@ pub async fn pay(
     engine.confirm(payment.id, choice(METHOD)).await.unwrap()
 }
 
-pub fn choice(method: &str) -> Choice {
-    Choice {
+pub fn choice(method: &str) -> ConfirmRequest {
+    ConfirmRequest {
         method: method.into(),
         country: None,
         phone: None,

@@ -11,7 +11,7 @@ use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::operator::contract::routing::{NewRules, RoutingRules, RulesQuery, RulesVersion};
 use crate::operator::error::{Answer, not_found};
-use crate::operator::input::{Asked, Body, Id, ok};
+use crate::operator::input::{Body, Id, QueryParams, ok};
 use crate::state::ApiState;
 
 /// Retrieve the routing rules of an app
@@ -26,7 +26,7 @@ use crate::state::ApiState;
 pub async fn show(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Asked(which): Asked<RulesQuery>,
+    QueryParams(which): QueryParams<RulesQuery>,
 ) -> Answer {
     let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
