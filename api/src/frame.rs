@@ -49,7 +49,7 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if state.engine.settings().public_url.starts_with("https:") {
+    if state.engine().settings().public_url.starts_with("https:") {
         headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(HSTS));
     }
     cautious(headers);
@@ -102,7 +102,7 @@ pub async fn no_method(request: Request) -> ApiError {
 }
 
 fn request_id(state: &ApiState) -> HeaderValue {
-    let engine = &state.engine;
+    let engine = state.engine();
     let mut buffer = [0; ulid_text::LENGTH];
     let text = ulid_text::write(engine.ids().ulid(engine.clock().now()).0, &mut buffer);
     // Letters and digits are always a header value.
@@ -112,7 +112,7 @@ fn request_id(state: &ApiState) -> HeaderValue {
 fn record(state: &ApiState, method: &Method, route: &str, status: StatusCode, started: Instant) {
     let elapsed = started.elapsed();
     let verb = method_label(method);
-    state.meters.answered(verb, route, status, elapsed);
+    state.meters().answered(verb, route, status, elapsed);
     let duration_ms = elapsed.as_secs_f64() * 1_000.0;
     if status == StatusCode::SERVICE_UNAVAILABLE {
         tracing::warn!(http.method = %method, http.route = route, http.status = status.as_u16(), duration_ms,

@@ -1,6 +1,5 @@
 //! State of the request handlers.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use switchyard_core::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
@@ -17,20 +16,11 @@ use crate::utils::MethodIcons;
 #[derive(Clone)]
 pub struct ApiState(Arc<Inner>);
 
-/// State that handlers share, behind the handle [`ApiState`].
-pub struct Inner {
-    pub engine: Engine,
-    pub settings: HttpSettings,
-    pub idempotency: Idempotency,
-    pub meters: Meters,
-}
-
-impl Deref for ApiState {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
+struct Inner {
+    engine: Engine,
+    settings: HttpSettings,
+    idempotency: Idempotency,
+    meters: Meters,
 }
 
 /// HTTP settings: client address and country headers, development mode.
@@ -85,5 +75,21 @@ impl ApiState {
             idempotency,
             meters: Meters::default(),
         }))
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    pub fn settings(&self) -> &HttpSettings {
+        &self.0.settings
+    }
+
+    pub fn idempotency(&self) -> &Idempotency {
+        &self.0.idempotency
+    }
+
+    pub fn meters(&self) -> &Meters {
+        &self.0.meters
     }
 }

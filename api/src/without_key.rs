@@ -23,7 +23,7 @@ pub async fn limit(State(state): State<ApiState>, mut request: Request, next: Ne
     if NOT_COUNTED.iter().any(|start| route.starts_with(start)) {
         return next.run(request).await;
     }
-    let address = client::address(&state.settings, request.headers(), request.extensions());
+    let address = client::address(state.settings(), request.headers(), request.extensions());
     let refusal = match refusal(&state, address) {
         Some(refusal) => match of_payer(&state, address, &mut request).await {
             Some(of_payer) => of_payer,
@@ -55,11 +55,11 @@ async fn of_payer(
     let path = request.extract_parts::<Path<Vec<(String, String)>>>().await;
     let (_, id) = path.ok()?.0.into_iter().next()?;
     let id = id.parse::<PaymentId>().ok()?;
-    let access = state.engine.access();
+    let access = state.engine().access();
     if !access.allow_payers(address?).allowed {
         return None;
     }
-    let tx = state.engine.transaction(TransactionId::Payment(id)).await;
+    let tx = state.engine().transaction(TransactionId::Payment(id)).await;
     tx.ok().flatten()?;
     let rate = access.allow_payer(id);
     Some((!rate.allowed).then(|| ApiError::too_many_requests(rate)))
@@ -68,7 +68,7 @@ async fn of_payer(
 /// Counts a request without a key. `None`: it is within the limit, or its address is not known, as
 /// inside a test.
 pub fn refusal(state: &ApiState, address: Option<IpAddr>) -> Option<ApiError> {
-    let rate = state.engine.access().allow_without_key(address?);
+    let rate = state.engine().access().allow_without_key(address?);
     (!rate.allowed).then(|| ApiError::too_many_requests(rate))
 }
 

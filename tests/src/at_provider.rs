@@ -14,7 +14,7 @@ use switchyard_core::money::Amount;
 use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::CallbackRequest;
-use switchyard_engine::engine::{Choice, NewPayment};
+use switchyard_engine::engine::{ConfirmRequest, NewPayment};
 use switchyard_engine::testing::{Bench, START, Wanted, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways, Listing, ListingCall};
 use switchyard_records::NewCustomer;
@@ -121,7 +121,7 @@ impl AtProvider {
     pub async fn confirm(
         &self,
         amount: Amount,
-        choice: Choice,
+        choice: ConfirmRequest,
     ) -> anyhow::Result<Arc<Transaction>> {
         let new = NewPayment {
             amount,
@@ -135,7 +135,7 @@ impl AtProvider {
             context: ClientContext::default(),
         };
         let (engine, caller) = (&self.merchant.engine, self.merchant.caller());
-        let payment = engine.initialize_payment(&caller, new).await?;
+        let payment = engine.initialize_payment(&caller, new, None).await?;
         engine.confirm(payment.id, choice).await?;
         Ok(payment)
     }
@@ -221,8 +221,8 @@ impl AtProvider {
 }
 
 /// By `method`, with nothing filled in.
-pub fn choice(method: &str) -> Choice {
-    Choice {
+pub fn choice(method: &str) -> ConfirmRequest {
+    ConfirmRequest {
         method: method.to_owned(),
         country: None,
         phone: None,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::transaction::ClientContext;
-use switchyard_engine::engine::Choice;
+use switchyard_engine::engine::ConfirmRequest;
 use switchyard_engine::testing::{Bench, Wanted};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::NewCustomer;
@@ -146,7 +146,7 @@ impl Merchant {
 
     /// Pays on the hosted page by the test method from `number`.
     pub async fn pay(&self, id: &str, number: &str) -> anyhow::Result<()> {
-        let choice = Choice {
+        let choice = ConfirmRequest {
             method: "switchyard_payment_demo".to_owned(),
             country: Some("US".to_owned()),
             phone: Some(number.to_owned()),

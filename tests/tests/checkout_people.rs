@@ -120,7 +120,7 @@ async fn the_country_comes_from_the_customers_number_and_never_from_the_browsers
 async fn the_merchants_logo_colour_and_contact_are_on_the_page_and_a_receipt_follows_a_success()
 -> anyhow::Result<()> {
     let merchant = open().await?;
-    let access = merchant.state.engine.access();
+    let access = merchant.state.engine().access();
     let app = access.apps(None).remove(0);
     let png = "data:image/png;base64,iVBORw0KGgo=";
     let settings = AppSettings {

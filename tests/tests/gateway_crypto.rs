@@ -14,7 +14,7 @@ use chain::Chain;
 use serde_json::{Value, json};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{CaseReason, PayerAction, Status};
-use switchyard_engine::engine::Choice;
+use switchyard_engine::engine::ConfirmRequest;
 use switchyard_engine::testing::amount;
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{crypto_gateway, eventually};
@@ -54,7 +54,7 @@ impl Bench {
 
     /// A payment of 655 957 XOF, which are 1000 tokens, and where the payer is to send them.
     async fn begin(&self) -> anyhow::Result<(TransactionId, String)> {
-        let choice = Choice {
+        let choice = ConfirmRequest {
             country: Some("BJ".into()),
             ..choice("crypto_xof")
         };

@@ -21,7 +21,7 @@ use switchyard::{operator, routes};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{self, CaseReason, ClientContext, PayerAction, State, Status};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
-use switchyard_engine::engine::{Choice, NewPayout};
+use switchyard_engine::engine::{ConfirmRequest, NewPayout};
 use switchyard_engine::testing::{amount, customer};
 use switchyard_gateway_host::{Listed, ListedState};
 use switchyard_testkit::{FaultScenario, Letter};
@@ -73,7 +73,7 @@ impl Bench {
         let fields = phone
             .iter()
             .map(|phone| ("msisdn".to_owned(), phone.clone()));
-        let choice = Choice {
+        let choice = ConfirmRequest {
             country: Some(country.into()),
             fields: fields.collect(),
             phone,
@@ -315,7 +315,7 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
     let payout = bench
         .merchant
         .engine
-        .initialize_payout(&caller, new)
+        .initialize_payout(&caller, new, None)
         .await?;
     let reference = bench.reference(payout.id).await?;
     bench.ends(payout.id, Status::Success).await?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchyard_core::transaction::{ClientContext, Status, Transaction};
-use switchyard_engine::engine::{Choice, NewPayout};
+use switchyard_engine::engine::{ConfirmRequest, NewPayout};
 use switchyard_engine::testing::{amount, customer};
 use switchyard_store::{Denier, Store};
 use switchyard_testkit::FaultScenario;
@@ -51,7 +51,7 @@ impl Bench {
 
     /// A payment of 1000 XOF that the payer confirmed from `number`, once its attempt came back.
     async fn pay(&self, number: &str) -> anyhow::Result<Arc<Transaction>> {
-        let choice = Choice {
+        let choice = ConfirmRequest {
             country: Some("BJ".into()),
             phone: Some(format!("+{number}")),
             fields: BTreeMap::from([("msisdn".to_owned(), number.to_owned())]),
@@ -75,7 +75,7 @@ impl Bench {
         };
         let caller = self.merchant.caller();
         let engine = &self.merchant.engine;
-        Ok(engine.initialize_payout(&caller, new).await?)
+        Ok(engine.initialize_payout(&caller, new, None).await?)
     }
 
     /// Has pawaPay sign its callbacks for this connection's address.

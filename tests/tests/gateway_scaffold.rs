@@ -19,7 +19,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::engine::{Choice, NewPayment};
+use switchyard_engine::engine::{ConfirmRequest, NewPayment};
 use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::NewCustomer;
@@ -174,8 +174,10 @@ async fn confirmed(merchant: &Bench, url: &str) -> anyhow::Result<TransactionId>
         expires_in: None,
         context: ClientContext::default(),
     };
-    let payment = engine.initialize_payment(&merchant.caller(), new).await?;
-    let choice = Choice {
+    let payment = engine
+        .initialize_payment(&merchant.caller(), new, None)
+        .await?;
+    let choice = ConfirmRequest {
         method: "mtn_bj".into(),
         country: Some("BJ".into()),
         phone: Some("+22951345789".into()),

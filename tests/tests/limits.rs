@@ -317,7 +317,7 @@ async fn a_disabled_app_takes_no_new_money_and_its_pages_say_so() -> anyhow::Res
         metadata: BTreeMap::new(),
         context: ClientContext::default(),
     };
-    let queued = engine.initialize_payout(&caller, new).await?.id;
+    let queued = engine.initialize_payout(&caller, new, None).await?.id;
     tokio::time::sleep(Duration::from_millis(500)).await;
     let tx = engine.transaction(queued).await?.context("it")?;
     assert!(tx.attempts.is_empty(), "a payout was dispatched");

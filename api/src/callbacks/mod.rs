@@ -37,8 +37,8 @@ async fn receive(State(state): State<ApiState>, request: Request) -> Result<Resp
     // `/callbacks/` stands before it, or this would not be the handler.
     let connection = parts.uri.path().split('/').nth(2).unwrap_or_default();
     let connection: ConnectionId = connection.parse().map_err(|_| nobody())?;
-    let from = context(&state.settings, &parts.headers, &parts.extensions).ip;
-    if !state.engine.takes_callbacks(connection) {
+    let from = context(state.settings(), &parts.headers, &parts.extensions).ip;
+    if !state.engine().takes_callbacks(connection) {
         return Err(nobody());
     }
     let request = CallbackRequest {
@@ -52,7 +52,7 @@ async fn receive(State(state): State<ApiState>, request: Request) -> Result<Resp
             .into(),
         from,
     };
-    let answer = state.engine.receive_callback(connection, request).await;
+    let answer = state.engine().receive_callback(connection, request).await;
     answer.map(answered).map_err(refused)
 }
 

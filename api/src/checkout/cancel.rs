@@ -22,7 +22,7 @@ struct Page {
 
 /// `GET /checkout/{id}/cancel`
 pub async fn get(mut request: CheckoutRequest) -> Response {
-    request.look_back().await;
+    request.read_timeline().await;
     question(&request.context)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn question(context: &PageContext) -> Response {
 
 /// `POST /checkout/{id}/cancel`: twice is as good as once.
 pub async fn post(mut request: CheckoutRequest) -> Response {
-    request.look_back().await;
+    request.read_timeline().await;
     if request.context.has_seen_coins() {
         return under_way(&request.context);
     }

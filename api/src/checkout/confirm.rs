@@ -5,7 +5,7 @@ use axum::response::Response;
 use switchyard_core::charge::Charge;
 use switchyard_core::directory::Category;
 use switchyard_core::transaction::Refusal;
-use switchyard_engine::engine::{Choice, EngineError};
+use switchyard_engine::engine::{ConfirmRequest, EngineError};
 use switchyard_records::NewCustomer;
 
 use super::again;
@@ -238,7 +238,7 @@ fn next(way: &PaymentOption) -> &'static str {
     }
 }
 
-fn choice(request: &CheckoutRequest, ready: Ready) -> Choice {
+fn choice(request: &CheckoutRequest, ready: Ready) -> ConfirmRequest {
     let customer = &request.context.tx.customer;
     let given = ready.checked.values;
     let alpha2 = ready.chosen.country.alpha2.to_owned();
@@ -259,7 +259,7 @@ fn choice(request: &CheckoutRequest, ready: Ready) -> Choice {
     // Where the request comes from is most often not known; where the payer says they pay from is.
     let mut client = request.client_context();
     client.country.get_or_insert_with(|| alpha2.clone());
-    Choice {
+    ConfirmRequest {
         method: ready.answers.method,
         country: Some(alpha2),
         phone: value(PHONE),

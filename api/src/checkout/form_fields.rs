@@ -12,7 +12,7 @@ use switchyard_core::transaction::{Customer, Restriction, Transaction};
 use switchyard_engine::engine::FieldProblem;
 use switchyard_gateway_host::manifest::FieldOption;
 
-use super::menu::{Asked, PHONE, PaymentOption, country_name};
+use super::menu::{GatewayField, PHONE, PaymentOption, country_name};
 use super::page_context::PageContext;
 use super::wait::masked;
 use crate::pages::messages;
@@ -143,7 +143,7 @@ pub fn needs(
     if way.is_tied_to_a_phone() {
         needs.push(number(context, way, country));
     }
-    let own = way.method.fields.iter().map(|field| Asked {
+    let own = way.method.fields.iter().map(|field| GatewayField {
         name: field.name.clone(),
         label_en: Some(field.label.to_owned()),
         label_fr: None,
@@ -240,7 +240,7 @@ fn restricted_number(tx: &Transaction) -> Option<&str> {
     }
 }
 
-fn text(language: Language, asked: Asked) -> FormField {
+fn text(language: Language, asked: GatewayField) -> FormField {
     let of_customer = CUSTOMER.iter().find(|(name, _)| *name == asked.name);
     let by_language = match language {
         Language::En => asked.label_en.clone(),
@@ -476,7 +476,7 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_asked_for() {
         let mut way = samples::way("card_xof", false);
-        let asked = |name: &str| Asked {
+        let asked = |name: &str| GatewayField {
             name: name.into(),
             label_en: None,
             label_fr: None,

@@ -38,7 +38,7 @@ pub async fn events(request: CheckoutRequest) -> Response {
     let headers = headers::of_anything(request.context.visitor.https);
     let place = match request
         .state()
-        .streams
+        .streams()
         .take(request.address(), request.context.tx.id)
     {
         Ok(place) => place,
@@ -51,7 +51,7 @@ pub async fn events(request: CheckoutRequest) -> Response {
         // the answer; it comes as an event.
         tokio::spawn(async move { engine.verify(id).await });
     }
-    let draining = request.state().draining.clone();
+    let draining = request.state().draining().clone();
     let end = async move {
         tokio::select! {
             () = draining.begun() => {}

@@ -14,7 +14,7 @@ use switchyard_core::language::Language;
 pub struct PaymentOption {
     pub method: Arc<Method>,
     /// Fields that its gateway needs beyond those of the method.
-    pub asks: Vec<Asked>,
+    pub asks: Vec<GatewayField>,
     /// The test gateway would take it: test numbers decide, and no money moves.
     pub is_test: bool,
     /// Price of the payment by this method.
@@ -23,7 +23,7 @@ pub struct PaymentOption {
 
 /// A field that a gateway asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct GatewayField {
     pub name: String,
     pub label_en: Option<String>,
     pub label_fr: Option<String>,

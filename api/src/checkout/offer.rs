@@ -7,7 +7,7 @@ use switchyard_core::transaction::Transaction;
 use switchyard_engine::engine::{Engine, RoutePreview};
 use switchyard_gateway_host::Direction;
 
-use super::menu::{Asked, PaymentOption};
+use super::menu::{GatewayField, PaymentOption};
 
 /// Every way that some gateway would take now, for this payment's app, environment and amount.
 pub fn ways(engine: &Engine, tx: &Transaction) -> Vec<PaymentOption> {
@@ -46,12 +46,12 @@ pub async fn with_options(
 }
 
 /// Fields that the gateway needs for this method, in the order of its manifest.
-fn asks(preview: &RoutePreview, code: &str) -> Vec<Asked> {
+fn asks(preview: &RoutePreview, code: &str) -> Vec<GatewayField> {
     let row = preview.gateway.method(Direction::Collect, code);
     let fields = row.map(|row| row.fields.as_slice()).unwrap_or_default();
     fields
         .iter()
-        .map(|field| Asked {
+        .map(|field| GatewayField {
             name: field.name.clone(),
             label_en: field.label.get("en").cloned(),
             label_fr: field.label.get("fr").cloned(),

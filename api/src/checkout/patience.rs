@@ -362,7 +362,7 @@ const OTHER_WAY: &str = "other_way";
 
 /// `POST /checkout/{id}/give-up`: once, for the attempt that the page showed.
 pub async fn post(mut request: CheckoutRequest, form: Form) -> Response {
-    request.look_back().await;
+    request.read_timeline().await;
     let context = &request.context;
     let shown = context.tx.current_attempt();
     let shown = shown.filter(|attempt| form.get("attempt") == attempt.id.to_string());

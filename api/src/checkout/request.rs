@@ -58,7 +58,7 @@ impl FromRequestParts<CheckoutState> for CheckoutRequest {
         Ok(Self {
             context: load(state, id, &parts.uri, accept).await?,
             state: state.clone(),
-            client: client::context(&state.api.settings, &parts.headers, &parts.extensions),
+            client: client::context(state.api().settings(), &parts.headers, &parts.extensions),
         })
     }
 }
@@ -69,7 +69,7 @@ async fn load(
     uri: &Uri,
     accept: Option<&HeaderValue>,
 ) -> Result<PageContext, Response> {
-    let engine = &state.api.engine;
+    let engine = state.api().engine();
     let visitor = |app: Option<&App>| visitor(state, uri, accept, app);
     let missing = || error_page::page(&visitor(None), ErrorPage::Missing, None);
     let id = id.ok_or_else(missing)?;
@@ -87,7 +87,7 @@ async fn load(
         tx,
         app,
         directory: engine.directory().clone(),
-        icons: state.api.settings.method_icons.clone(),
+        icons: state.api().settings().method_icons.clone(),
         now: engine.clock().now(),
         is_answer_lost: false,
     };
@@ -109,7 +109,7 @@ pub(super) fn visitor(
     accept: Option<&HeaderValue>,
     app: Option<&App>,
 ) -> Visitor {
-    let settings = state.api.engine.settings();
+    let settings = state.api().engine().settings();
     let query: Vec<(String, String)> =
         url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
             .map(|(name, value)| (name.into_owned(), value.into_owned()))
@@ -124,10 +124,10 @@ pub(super) fn visitor(
             .or_else(apps)
             .unwrap_or(Language::En),
         chose_language: chosen.is_some(),
-        nonce: Nonce::new(state.api.engine.ids()),
+        nonce: Nonce::new(state.api().engine().ids()),
         service: settings.service_name.clone(),
-        prefix: state.prefix.clone(),
-        https: state.https,
+        prefix: state.prefix().to_owned(),
+        https: state.is_https(),
         path: uri.path().to_owned(),
         query,
     }
@@ -156,7 +156,7 @@ fn error_page_for(id: TransactionId, error: &EngineError) -> ErrorPage {
 
 impl CheckoutRequest {
     pub fn engine(&self) -> &Engine {
-        &self.state.api.engine
+        self.state.api().engine()
     }
 
     pub fn state(&self) -> &CheckoutState {
@@ -194,7 +194,7 @@ impl CheckoutRequest {
 
     pub fn menu(&self) -> Menu {
         let ways = offer::ways(self.engine(), &self.context.tx);
-        Menu::new(&self.context.tx, ways).without(&self.state.api.settings.excluded_countries)
+        Menu::new(&self.context.tx, ways).without(&self.state.api().settings().excluded_countries)
     }
 
     /// The way that was chosen, if it can work now.
@@ -202,7 +202,7 @@ impl CheckoutRequest {
         let (engine, tx) = (self.engine(), &self.context.tx);
         let method = engine.directory().payment_method(method)?;
         let served = offer::way(engine, tx, method).into_iter().collect();
-        let menu = Menu::new(tx, served).without(&self.state.api.settings.excluded_countries);
+        let menu = Menu::new(tx, served).without(&self.state.api().settings().excluded_countries);
         let way = menu.find(&method.code, alpha2)?.clone();
         Some(Selection {
             way: offer::with_options(engine, tx, way).await,
@@ -270,7 +270,7 @@ impl CheckoutRequest {
 
     /// Reads the timeline where the page of the open attempt needs it. Without an answer of the
     /// store the page says less.
-    pub async fn look_back(&mut self) {
+    pub async fn read_timeline(&mut self) {
         let tx = &self.context.tx;
         let Some(attempt) = tx.current_attempt().filter(|_| lost::is_needed(tx)) else {
             return;

@@ -1,7 +1,6 @@
 //! State that all checkout requests share.
 
 use std::collections::BTreeSet;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -17,15 +16,12 @@ use crate::state::ApiState;
 #[derive(Clone)]
 pub struct CheckoutState(Arc<Inner>);
 
-/// Fields of the state.
-pub struct Inner {
-    pub api: ApiState,
-    pub streams: Streams,
-    pub draining: Draining,
-    /// Path of the public URL, without a slash at its end: most often empty.
-    pub prefix: String,
-    /// Payers reach the service by https.
-    pub https: bool,
+struct Inner {
+    api: ApiState,
+    streams: Streams,
+    draining: Draining,
+    prefix: String,
+    is_https: bool,
     confirming: Mutex<BTreeSet<TransactionId>>,
 }
 
@@ -35,31 +31,45 @@ pub struct ConfirmLock {
     state: CheckoutState,
 }
 
-impl Deref for CheckoutState {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
-}
-
 impl CheckoutState {
     pub fn new(api: ApiState, draining: Draining) -> Self {
-        let public = Url::parse(&api.engine.settings().public_url).ok();
+        let public = Url::parse(&api.engine().settings().public_url).ok();
         let path = public.as_ref().map_or("", Url::path);
         Self(Arc::new(Inner {
             prefix: path.trim_end_matches('/').to_owned(),
-            https: public.is_some_and(|url| url.scheme() == "https"),
-            streams: Streams::new(api.settings.streams),
+            is_https: public.is_some_and(|url| url.scheme() == "https"),
+            streams: Streams::new(api.settings().streams),
             api,
             draining,
             confirming: Mutex::default(),
         }))
     }
 
+    pub fn api(&self) -> &ApiState {
+        &self.0.api
+    }
+
+    pub fn streams(&self) -> &Streams {
+        &self.0.streams
+    }
+
+    pub fn draining(&self) -> &Draining {
+        &self.0.draining
+    }
+
+    /// Path of the public URL, without a slash at its end: most often empty.
+    pub fn prefix(&self) -> &str {
+        &self.0.prefix
+    }
+
+    /// Payers reach the service by https.
+    pub fn is_https(&self) -> bool {
+        self.0.is_https
+    }
+
     /// `None`: another request is confirming this payment at this moment.
     pub fn alone(&self, id: TransactionId) -> Option<ConfirmLock> {
-        let is_first = self.confirming.lock().insert(id);
+        let is_first = self.0.confirming.lock().insert(id);
         is_first.then(|| ConfirmLock {
             id,
             state: self.clone(),
@@ -69,6 +79,6 @@ impl CheckoutState {
 
 impl Drop for ConfirmLock {
     fn drop(&mut self) {
-        self.state.confirming.lock().remove(&self.id);
+        self.state.0.confirming.lock().remove(&self.id);
     }
 }

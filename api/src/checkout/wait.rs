@@ -49,7 +49,7 @@ struct ReturnLink {
 }
 
 /// Time that a page waits for the query of the provider. The query continues without the page.
-const ASK_AT_MOST: Duration = Duration::from_millis(800);
+const MAX_QUERY_WAIT: Duration = Duration::from_millis(800);
 
 /// Seconds between reloads without script (WCAG 2.2.1: at least 20 s).
 const UPDATES_EVERY_S: u64 = 20;
@@ -58,8 +58,8 @@ const UPDATES_EVERY_S: u64 = 20;
 pub async fn get(mut request: CheckoutRequest) -> Response {
     if current_step(&request.context) == Step::Waiting {
         // Whoever looks wants to know: the provider is asked, as often as the engine allows.
-        request.ask_provider(ASK_AT_MOST).await;
-        request.look_back().await;
+        request.ask_provider(MAX_QUERY_WAIT).await;
+        request.read_timeline().await;
     }
     match current_step(&request.context) {
         Step::Waiting => {

@@ -80,10 +80,10 @@ fn rate_limit(settings: &Settings, refusals: &mut Faults) {
         ("public_key_per_minute", limit.public_key_per_minute),
         ("without_key_per_minute", limit.without_key_per_minute),
     ] {
-        if value > PER_MINUTE_MOST {
+        if value > MAX_PER_MINUTE {
             refusals.push(
                 format!("rate_limit.{name}"),
-                format!("rate_limit.{name} is {value}: it has to be at most {PER_MINUTE_MOST}"),
+                format!("rate_limit.{name} is {value}: it has to be at most {MAX_PER_MINUTE}"),
             );
         }
     }
@@ -97,7 +97,7 @@ fn rate_limit(settings: &Settings, refusals: &mut Faults) {
 }
 
 /// A hundred times what one connection to the server can do, and 8 MB for a key.
-const PER_MINUTE_MOST: u32 = 1_000_000;
+const MAX_PER_MINUTE: u32 = 1_000_000;
 
 fn service(settings: &Settings, refusals: &mut Faults) {
     let code = &settings.service.code;

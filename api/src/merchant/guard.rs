@@ -87,8 +87,8 @@ impl FromRequestParts<ApiState> for PayoutKey {
 }
 
 fn guard(state: &ApiState, parts: &Parts) -> Result<Guard, Box<Response>> {
-    let engine = &state.engine;
-    let address = client::address(&state.settings, &parts.headers, &parts.extensions);
+    let engine = state.engine();
+    let address = client::address(state.settings(), &parts.headers, &parts.extensions);
     let caller = authenticate(engine, &parts.headers).map_err(|error| {
         if let Some(refusal) = without_key::refusal(state, address) {
             return Box::new(refusal.into_response());

@@ -61,10 +61,10 @@ pub async fn initialize<R: Initialization>(
     caller: &Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let engine = &state.engine;
+    let engine = state.engine();
     let (parts, body) = request.into_parts();
     let body = body::read(&parts.headers, body).await?;
-    let context = client::context(&state.settings, &parts.headers, &parts.extensions);
+    let context = client::context(state.settings(), &parts.headers, &parts.extensions);
     let key = idempotency_key(&parts.headers)?;
     let new = R::read(&body, engine, caller, context)?;
     if let Some(key) = key {
@@ -78,7 +78,7 @@ pub async fn initialize<R: Initialization>(
 
 /// Whether a new transaction can be made now. A replayed response needs none of it.
 fn check<R: Initialization>(state: &ApiState, caller: &Caller, new: &R) -> Result<(), ApiError> {
-    let reserve = state.settings.disk_reserve.as_ref();
+    let reserve = state.settings().disk_reserve.as_ref();
     if reserve.is_some_and(|reserve| reserve.refuses(caller.kind)) {
         let key = match caller.kind {
             KeyKind::Secret => "secret",
@@ -96,7 +96,7 @@ async fn once<R: Initialization>(
     new: R,
     key: String,
 ) -> Result<Response, ApiError> {
-    let engine = &state.engine;
+    let engine = state.engine();
     let keyed = KeyedRequest {
         app: caller.app.id,
         environment: caller.environment,
@@ -111,7 +111,7 @@ async fn once<R: Initialization>(
         body: String::from_utf8(answer::<R>(engine, id)).unwrap_or_default(),
     };
     for _ in 0..TRIES {
-        let begun = state.idempotency.begin(&keyed).await;
+        let begun = state.idempotency().begin(&keyed).await;
         let pending = match begun.map_err(not_begun)? {
             Begin::First(pending) => pending,
             Begin::Replay(answer) => return Ok(replayed(answer)),

@@ -75,7 +75,7 @@ impl Initialization for NewPayment {
     }
 
     fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
-        let engine = &state.engine;
+        let engine = state.engine();
         let can_serve = |method: &&Method| {
             let price = engine.price_of(caller.app.id, self.amount, method);
             price.is_some_and(|price| {
@@ -101,7 +101,7 @@ impl Initialization for NewPayment {
         if possible.peek().is_none() {
             return Err(no_method(self, engine, caller));
         }
-        let excluded = &state.settings.excluded_countries;
+        let excluded = &state.settings().excluded_countries;
         let Some((field, country)) = bound_to else {
             let can_be_used = possible.any(|method| is_used_outside_of(excluded, method));
             return can_be_used
@@ -142,7 +142,7 @@ impl Initialization for NewPayment {
         caller: &Caller,
         once: Option<&Once<'_>>,
     ) -> Result<TransactionId, EngineError> {
-        let payment = engine.initialize_payment_once(caller, self, once).await?;
+        let payment = engine.initialize_payment(caller, self, once).await?;
         Ok(payment.id)
     }
 

@@ -68,7 +68,7 @@ impl Initialization for NewPayout {
     }
 
     fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError> {
-        let engine = &state.engine;
+        let engine = state.engine();
         let can_serve = |amount| {
             let (app, environment) = (caller.app.id, caller.environment);
             engine.can_serve(app, environment, Kind::Payout, &self.method, amount)
@@ -110,7 +110,7 @@ impl Initialization for NewPayout {
         caller: &Caller,
         once: Option<&Once<'_>>,
     ) -> Result<TransactionId, EngineError> {
-        let payout = engine.initialize_payout_once(caller, self, once).await?;
+        let payout = engine.initialize_payout(caller, self, once).await?;
         Ok(payout.id)
     }
 

@@ -20,7 +20,7 @@ pub async fn page(
     kind: Kind,
     query: Option<&str>,
 ) -> Result<Response, ApiError> {
-    let engine = &state.engine;
+    let engine = state.engine();
     let filter = query::read(query.unwrap_or_default(), statuses(kind))?;
     let asked = ListQuery {
         app: caller.app.id,

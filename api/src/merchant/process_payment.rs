@@ -38,7 +38,7 @@ pub async fn process_payment(
 }
 
 async fn process(state: &ApiState, caller: &Caller, id: IdInPath) -> Result<Response, ApiError> {
-    let engine = &state.engine;
+    let engine = state.engine();
     let stored = lookup::transaction(engine, caller, Kind::Payment, id).await?;
     let tx = engine.mark_processed(stored.id).await?;
     let context = lookup::context(engine, caller);

@@ -20,7 +20,7 @@ pub async fn retrieve(
     kind: Kind,
     id: IdInPath,
 ) -> Result<Response, ApiError> {
-    let engine = &state.engine;
+    let engine = state.engine();
     let tx = lookup::transaction(engine, caller, kind, id).await?;
     let context = lookup::context(engine, caller);
     Ok(match kind {
@@ -36,7 +36,7 @@ pub async fn verify(
     kind: Kind,
     id: IdInPath,
 ) -> Result<Response, ApiError> {
-    let engine = &state.engine;
+    let engine = state.engine();
     let stored = lookup::transaction(engine, caller, kind, id).await?;
     // Deleted in between: sandbox data goes after 90 days.
     let tx = engine

@@ -26,7 +26,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "All accounts.", body = Success<Vec<Account>>)),
 )]
 async fn list(State(state): State<ApiState>) -> Answer {
-    let accounts = state.engine.access().accounts();
+    let accounts = state.engine().access().accounts();
     let views: Vec<_> = accounts
         .iter()
         .map(|account| Account::from(&**account))
@@ -44,7 +44,7 @@ async fn list(State(state): State<ApiState>) -> Answer {
     responses((status = 201, description = "The account.", body = Success<Account>)),
 )]
 async fn create(State(state): State<ApiState>, Body(new): Body<AccountName>) -> Answer {
-    let account = state.engine.access().create_account(&new.name).await?;
+    let account = state.engine().access().create_account(&new.name).await?;
     created("Account created successfully", &Account::from(&*account))
 }
 
@@ -58,7 +58,7 @@ async fn create(State(state): State<ApiState>, Body(new): Body<AccountName>) -> 
 )]
 async fn show(State(state): State<ApiState>, Id(id): Id<AccountId>) -> Answer {
     let account = state
-        .engine
+        .engine()
         .access()
         .account(id)
         .ok_or_else(|| not_found("account"))?;
@@ -80,7 +80,7 @@ async fn update(
     Body(change): Body<AccountName>,
 ) -> Answer {
     let account = state
-        .engine
+        .engine()
         .access()
         .rename_account(id, &change.name)
         .await?;

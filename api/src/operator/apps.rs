@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use super::contract::apps::{App, AppChange, AppFilter, NewApp};
 use super::error::{Answer, not_found};
-use super::input::{Asked, Body, Id, created, ok};
+use super::input::{Body, Id, QueryParams, created, ok};
 use crate::openapi::Success;
 use crate::state::ApiState;
 
@@ -27,8 +27,11 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     params(AppFilter),
     responses((status = 200, description = "Apps.", body = Success<Vec<App>>)),
 )]
-async fn list(State(state): State<ApiState>, Asked(filter): Asked<AppFilter>) -> Answer {
-    let apps = state.engine.access().apps(filter.account);
+async fn list(
+    State(state): State<ApiState>,
+    QueryParams(filter): QueryParams<AppFilter>,
+) -> Answer {
+    let apps = state.engine().access().apps(filter.account);
     let views: Vec<_> = apps.iter().map(|app| App::from(&**app)).collect();
     ok("Apps fetched successfully", &views)
 }
@@ -43,7 +46,7 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<AppFilter>) ->
     responses((status = 201, description = "The app.", body = Success<App>)),
 )]
 async fn create(State(state): State<ApiState>, Body(new): Body<NewApp>) -> Answer {
-    let app = state.engine.access().create_app(new.into()).await?;
+    let app = state.engine().access().create_app(new.into()).await?;
     created("App created successfully", &App::from(&*app))
 }
 
@@ -57,7 +60,7 @@ async fn create(State(state): State<ApiState>, Body(new): Body<NewApp>) -> Answe
 )]
 async fn show(State(state): State<ApiState>, Id(id): Id<AppId>) -> Answer {
     let app = state
-        .engine
+        .engine()
         .access()
         .app(id)
         .ok_or_else(|| not_found("app"))?;
@@ -81,6 +84,6 @@ async fn update(
     Body(change): Body<AppChange>,
 ) -> Answer {
     let change = |app: &access::App| change.of(app);
-    let app = state.engine.access().update_app_as(id, change).await?;
+    let app = state.engine().access().update_app_as(id, change).await?;
     ok("App changed successfully", &App::from(&*app))
 }

@@ -23,7 +23,7 @@ pub async fn require_operator(
     let Some(token) = bearer(request.headers()) else {
         return refused("The request must have one Authorization header with an operator token.");
     };
-    let operator = match state.engine.access().authenticate_operator(token) {
+    let operator = match state.engine().access().authenticate_operator(token) {
         Ok(operator) => operator,
         Err(Unauthorized::Malformed) => {
             return refused("This is no operator token: its form or its checksum is wrong.");
@@ -33,7 +33,7 @@ pub async fn require_operator(
         }
     };
     let (fields, uri) = (Fields::default(), request.uri().clone());
-    let client = client::address(&state.settings, request.headers(), request.extensions());
+    let client = client::address(state.settings(), request.headers(), request.extensions());
     let query = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let asked = audit::Request {
         operator: operator.clone(),

@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use super::contract::callbacks::{Callback, CallbackFilter, Callbacks};
 use super::error::{Answer, invalid, not_found};
-use super::input::{Asked, Id, ok};
+use super::input::{Id, QueryParams, ok};
 use crate::error::ApiError;
 use crate::openapi::Success;
 use crate::state::ApiState;
@@ -34,7 +34,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 async fn list(
     State(state): State<ApiState>,
     Id(connection): Id<ConnectionId>,
-    Asked(filter): Asked<CallbackFilter>,
+    QueryParams(filter): QueryParams<CallbackFilter>,
 ) -> Answer {
     let wanted = filter.state.as_deref().map(|text| {
         CallbackState::parse(text).ok_or_else(|| {
@@ -51,7 +51,7 @@ async fn list(
             .map_err(|_| invalid("before", "before is the id of a callback"))?,
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
     };
-    let callbacks = state.engine.list_callbacks(&query).await?;
+    let callbacks = state.engine().list_callbacks(&query).await?;
     let is_full = callbacks.len() == query.limit;
     let more = callbacks.last().filter(|_| is_full).map(|last| last.id);
     let page = Callbacks {
@@ -74,7 +74,7 @@ async fn show(
     Path((connection, callback)): Path<(String, String)>,
 ) -> Answer {
     let (connection, callback) = ids(&connection, &callback)?;
-    let found = state.engine.callback(connection, callback).await?;
+    let found = state.engine().callback(connection, callback).await?;
     let found = found.ok_or_else(|| not_found("callback"))?;
     ok("Callback fetched successfully", &Callback::from(&found))
 }
@@ -94,7 +94,7 @@ async fn retry(
     Path((connection, callback)): Path<(String, String)>,
 ) -> Answer {
     let (connection, callback) = ids(&connection, &callback)?;
-    let found = state.engine.retry_callback(connection, callback).await?;
+    let found = state.engine().retry_callback(connection, callback).await?;
     let found = found.ok_or_else(|| not_found("callback"))?;
     ok("Callback is processed again", &Callback::from(&found))
 }

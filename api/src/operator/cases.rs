@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::contract::cases::{CaseDetail, CaseFacts, CaseFilter, CaseView, Cases, CloseCase};
 use super::error::{Answer, invalid, not_found};
-use super::input::{Asked, Body, Id, end, ok};
+use super::input::{Body, Id, QueryParams, end, ok};
 use super::manual_resolution::{note, signature};
 use super::transactions::full_view;
 use crate::openapi::Success;
@@ -35,7 +35,10 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     params(CaseFilter),
     responses((status = 200, description = "A page of cases.", body = Success<Cases>)),
 )]
-async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -> Answer {
+async fn list(
+    State(state): State<ApiState>,
+    QueryParams(filter): QueryParams<CaseFilter>,
+) -> Answer {
     let open = match filter.state.as_deref() {
         None | Some("open") => true,
         Some("closed") => false,
@@ -50,14 +53,14 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -
         before: filter.before,
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
     };
-    let found = state.engine.cases(&query).await?;
-    let now = state.engine.clock().now();
+    let found = state.engine().cases(&query).await?;
+    let now = state.engine().clock().now();
     let cases = found.items.iter().map(|case| CaseView::new(case, now));
     let page = Cases {
         cases: cases.collect(),
         more: found.more,
         store_damage: state
-            .engine
+            .engine()
             .store()
             .damage()
             .map(|damage| (*damage).clone()),
@@ -74,10 +77,10 @@ async fn list(State(state): State<ApiState>, Asked(filter): Asked<CaseFilter>) -
     responses((status = 200, description = "The case.", body = Success<CaseDetail>)),
 )]
 async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
-    let found = state.engine.case(id).await?;
+    let found = state.engine().case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
     let case = CaseDetail {
-        case: CaseFacts::new(&found, state.engine.clock().now()),
+        case: CaseFacts::new(&found, state.engine().clock().now()),
         transaction: full_view(&state, found.transaction.id).await?,
     };
     ok("Case fetched successfully", &case)
@@ -102,17 +105,17 @@ async fn close(
 ) -> Answer {
     let note = note(asked.note)?;
     state
-        .engine
+        .engine()
         .case(id)
         .await?
         .ok_or_else(|| not_found("case"))?;
     let closed = state
-        .engine
+        .engine()
         .close_case(id, signature(operator), note)
         .await?;
     ok(
         "Case closed successfully",
-        &CaseView::new(&closed, state.engine.clock().now()),
+        &CaseView::new(&closed, state.engine().clock().now()),
     )
 }
 

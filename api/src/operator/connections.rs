@@ -35,7 +35,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Connections.", body = Success<Vec<Connection>>)),
 )]
 async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
     let environments = Environment::ALL.into_iter();
     let connections: Vec<_> = environments
@@ -43,7 +43,7 @@ async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
         .collect();
     let views: Vec<_> = connections
         .iter()
-        .map(|connection| Connection::new(connection, &state.engine.settings().public_url))
+        .map(|connection| Connection::new(connection, &state.engine().settings().public_url))
         .collect();
     ok("Connections fetched successfully", &views)
 }
@@ -66,12 +66,12 @@ async fn create(
     Id(app): Id<AppId>,
     Body(new): Body<NewConnection>,
 ) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
     let version = version(&state, &new.gateway)?;
     if new.environment == Environment::Live
         && version.manifest.any_method
-        && !state.settings.development
+        && !state.settings().development
     {
         let message = "A test gateway moves no money: its connections are in sandbox only.";
         return Err(invalid("environment", message).into());
@@ -80,7 +80,7 @@ async fn create(
     let config = new.config.unwrap_or_else(|| Value::Object(Map::new()));
     let config = credentials::validated(&version.manifest.config, &config)?;
     let check = credentials::Check {
-        gateways: state.engine.gateways(),
+        gateways: state.engine().gateways(),
         version: &version,
         environment: new.environment,
         skip: new.skip_check,
@@ -105,7 +105,7 @@ async fn create(
     };
     let view = Connection {
         check: Some(check),
-        ..Connection::new(&connection, &state.engine.settings().public_url)
+        ..Connection::new(&connection, &state.engine().settings().public_url)
     };
     created(message, &view)
 }
@@ -120,13 +120,13 @@ async fn create(
 )]
 async fn show(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> Answer {
     let connection = state
-        .engine
+        .engine()
         .access()
         .connection(id)
         .ok_or_else(|| not_found("connection"))?;
     ok(
         "Connection fetched successfully",
-        &Connection::new(&connection, &state.engine.settings().public_url),
+        &Connection::new(&connection, &state.engine().settings().public_url),
     )
 }
 
@@ -147,7 +147,7 @@ async fn update(
     Id(id): Id<ConnectionId>,
     Body(change): Body<ConnectionChange>,
 ) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     let connection = access
         .connection(id)
         .ok_or_else(|| not_found("connection"))?;
@@ -163,7 +163,7 @@ async fn update(
         if let Some(given) = change.config {
             let fitted = credentials::validated(&version.manifest.config, &given)?;
             let asked = credentials::Check {
-                gateways: state.engine.gateways(),
+                gateways: state.engine().gateways(),
                 version: &version,
                 environment: connection.environment,
                 skip: change.skip_check,
@@ -190,7 +190,7 @@ async fn update(
     let connection = access.update_connection(id, change).await?;
     let view = Connection {
         check,
-        ..Connection::new(&connection, &state.engine.settings().public_url)
+        ..Connection::new(&connection, &state.engine().settings().public_url)
     };
     ok("Connection changed successfully", &view)
 }
@@ -206,13 +206,13 @@ async fn update(
     responses((status = 200, description = "The connection is deleted.", body = Success<Nothing>)),
 )]
 async fn remove(State(state): State<ApiState>, Id(id): Id<ConnectionId>) -> Answer {
-    state.engine.delete_connection(id).await?;
+    state.engine().delete_connection(id).await?;
     done("Connection deleted successfully")
 }
 
 /// The version of a gateway that is in use now.
 fn version(state: &ApiState, name: &str) -> Result<Arc<Version>, ApiError> {
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     gateways.current(name).ok_or_else(|| {
         let loaded: Vec<String> = gateways
             .list()
@@ -240,7 +240,7 @@ fn check_methods(
     let is_chosen = |code: &String| methods.is_none_or(|methods| methods.contains(code));
     let rows = version.manifest.methods.iter();
     let mut chosen = rows.filter(|method| is_chosen(&method.code));
-    if let Some(why) = chosen.find_map(|method| misfit(method, state.engine.directory())) {
+    if let Some(why) = chosen.find_map(|method| misfit(method, state.engine().directory())) {
         return Err(invalid("methods", why));
     }
 

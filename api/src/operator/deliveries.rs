@@ -14,7 +14,7 @@ use super::contract::webhooks::{
     ReplayMissing, Replayed,
 };
 use super::error::{Answer, Refused, invalid, not_found};
-use super::input::{Asked, Body, Id, moment, ok};
+use super::input::{Body, Id, QueryParams, moment, ok};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::state::ApiState;
@@ -43,7 +43,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 async fn list(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Asked(page): Asked<DeliveryFilter>,
+    QueryParams(page): QueryParams<DeliveryFilter>,
 ) -> Answer {
     known(&state, webhook)?;
     let before = page
@@ -53,7 +53,7 @@ async fn list(
         .transpose();
     let before = before.map_err(|_| invalid("before", "before is the id of a delivery"))?;
     let deliveries = state
-        .engine
+        .engine()
         .webhooks()
         .deliveries(webhook, before, limit(page.limit))
         .await?;
@@ -75,12 +75,12 @@ async fn list(
 async fn attempts(
     State(state): State<ApiState>,
     Id(webhook): Id<WebhookId>,
-    Asked(page): Asked<AttemptFilter>,
+    QueryParams(page): QueryParams<AttemptFilter>,
 ) -> Answer {
     known(&state, webhook)?;
     let before = moment("before", page.before.as_deref())?;
     let attempts = state
-        .engine
+        .engine()
         .webhooks()
         .attempts(webhook, before, limit(page.limit))
         .await?;
@@ -90,7 +90,7 @@ async fn attempts(
         let id = attempt.delivery;
         // The log keeps the body once, with the delivery.
         if let Entry::Vacant(unknown) = bodies.entry(id) {
-            let delivery = state.engine.webhooks().delivery(webhook, id).await?;
+            let delivery = state.engine().webhooks().delivery(webhook, id).await?;
             unknown.insert(delivery.map(|delivery| delivery.body));
         }
         let body = bodies.get(&id).cloned().flatten();
@@ -113,7 +113,11 @@ async fn show(
 ) -> Answer {
     let webhook: WebhookId = webhook.parse().map_err(|_| not_found("webhook"))?;
     let delivery: DeliveryId = delivery.parse().map_err(|_| not_found("delivery"))?;
-    let found = state.engine.webhooks().delivery(webhook, delivery).await?;
+    let found = state
+        .engine()
+        .webhooks()
+        .delivery(webhook, delivery)
+        .await?;
     let found = found.ok_or_else(|| not_found("delivery"))?;
     ok("Delivery fetched successfully", &Delivery::from(found))
 }
@@ -132,7 +136,7 @@ async fn replay(
 ) -> Answer {
     let webhook: WebhookId = webhook.parse().map_err(|_| not_found("webhook"))?;
     let delivery: DeliveryId = delivery.parse().map_err(|_| not_found("delivery"))?;
-    let delivery = state.engine.webhooks().replay(webhook, delivery).await?;
+    let delivery = state.engine().webhooks().replay(webhook, delivery).await?;
     ok("Delivery is sent again", &Delivery::from(delivery))
 }
 
@@ -155,7 +159,7 @@ async fn replay_failed(
     known(&state, webhook)?;
     let since = moment("since", asked.since.as_deref())?.unwrap_or_default();
     let done = state
-        .engine
+        .engine()
         .webhooks()
         .replay_failed(webhook, since)
         .await?;
@@ -188,7 +192,7 @@ async fn replay_missing(
 ) -> Answer {
     known(&state, webhook)?;
     let since = moment("since", Some(&asked.since))?.unwrap_or_default();
-    let webhooks = state.engine.webhooks();
+    let webhooks = state.engine().webhooks();
     let done = webhooks.replay_missing(webhook, since, asked.after).await?;
     let view = MissingReplayed {
         replayed: done.replayed,
@@ -205,7 +209,7 @@ fn limit(given: Option<usize>) -> usize {
 
 fn known(state: &ApiState, webhook: WebhookId) -> Result<(), ApiError> {
     state
-        .engine
+        .engine()
         .access()
         .webhook(webhook)
         .map(drop)

@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 
 use super::contract::transactions::{EventFilter, StreamEvent};
 use super::error::{Refused, not_found};
-use super::input::{Asked, Id};
+use super::input::{Id, QueryParams};
 use crate::operations::Draining;
 use crate::state::ApiState;
 
@@ -54,10 +54,10 @@ async fn stream(
     Extension(draining): Extension<Draining>,
     Extension(operator): Extension<Operator>,
     Id(app): Id<AppId>,
-    Asked(filter): Asked<EventFilter>,
+    QueryParams(filter): QueryParams<EventFilter>,
 ) -> Result<Response, Refused> {
     state
-        .engine
+        .engine()
         .access()
         .app(app)
         .ok_or_else(|| not_found("app"))?;
@@ -68,8 +68,8 @@ async fn stream(
                 .is_none_or(|wanted| wanted == announcement.environment)
     };
     let listener = Listener {
-        feed: state.engine.feed(),
-        engine: state.engine.clone(),
+        feed: state.engine().feed(),
+        engine: state.engine().clone(),
         operator,
         draining,
     };

@@ -22,7 +22,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "The form.", body = Success<ConfigForm>)),
 )]
 pub async fn show(State(state): State<ApiState>, Name(name): Name) -> Answer {
-    let version = state.engine.gateways().current(&name);
+    let version = state.engine().gateways().current(&name);
     let version = version.ok_or_else(|| not_found("gateway"))?;
     let manifest = &version.manifest;
     let form = ConfigForm {

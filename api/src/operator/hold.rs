@@ -41,11 +41,11 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "The hold.", body = Success<HoldView>)),
 )]
 async fn show(State(state): State<ApiState>) -> Answer {
-    let report = state.engine.hold_report().await?;
+    let report = state.engine().hold_report().await?;
     let view = match report {
-        Some(report) => reported(&state.engine, &report),
+        Some(report) => reported(state.engine(), &report),
         None => HoldView {
-            apps: apps(&state.engine, None),
+            apps: apps(state.engine(), None),
             ..HoldView::default()
         },
     };
@@ -68,7 +68,7 @@ async fn release(
     Extension(operator): Extension<Operator>,
     Body(order): Body<ReleaseRequest>,
 ) -> Answer {
-    let engine = &state.engine;
+    let engine = state.engine();
     if let Some(app) = order.app {
         engine.access().app(app).ok_or_else(|| not_found("app"))?;
     }

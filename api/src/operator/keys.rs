@@ -32,7 +32,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Keys.", body = Success<Vec<Key>>)),
 )]
 async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
-    let keys = state.engine.access().keys(app)?;
+    let keys = state.engine().access().keys(app)?;
     let views: Vec<_> = keys.iter().map(Key::from).collect();
     ok("Keys fetched successfully", &views)
 }
@@ -54,7 +54,7 @@ async fn create(
     Body(new): Body<NewKey>,
 ) -> Answer {
     let made = state
-        .engine
+        .engine()
         .access()
         .create_key(app, new.environment, new.kind, new.name)
         .await?;
@@ -78,7 +78,7 @@ async fn roll(
     Body(roll): Body<KeyRoll>,
 ) -> Answer {
     let grace = roll.grace.map_or(DEFAULT_GRACE, |grace| grace.0);
-    let made = state.engine.access().roll_key(id, grace).await?;
+    let made = state.engine().access().roll_key(id, grace).await?;
     answer("Key rolled successfully", made)
 }
 
@@ -91,7 +91,7 @@ async fn roll(
     responses((status = 200, description = "The key is revoked.", body = Success<Nothing>)),
 )]
 async fn remove(State(state): State<ApiState>, Id(id): Id<KeyId>) -> Answer {
-    state.engine.access().delete_key(id).await?;
+    state.engine().access().delete_key(id).await?;
     done("Key deleted successfully")
 }
 

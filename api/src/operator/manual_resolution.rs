@@ -47,7 +47,7 @@ async fn check(
     Id(id): Id<TransactionId>,
 ) -> Answer {
     note_transaction(id);
-    let checked = state.engine.check(id, signature(operator)).await?;
+    let checked = state.engine().check(id, signature(operator)).await?;
     let message = match (checked.asked, checked.answered) {
         (false, _) => "The provider was asked a moment ago",
         (true, true) => "The query has ended, the timeline shows a new result",
@@ -82,14 +82,14 @@ async fn resolve(
     Body(asked): Body<Resolve>,
 ) -> Answer {
     note_transaction(id);
-    let transaction = state.engine.transaction(id).await?;
+    let transaction = state.engine().transaction(id).await?;
     let transaction = transaction.ok_or_else(|| not_found("transaction"))?;
     let note = note(asked.note.clone())?;
     let resolution = Resolution {
         attempt: asked.attempt,
         verdict: verdict(asked, &transaction)?,
     };
-    let engine = &state.engine;
+    let engine = state.engine();
     let after = engine
         .resolve(id, signature(operator), note, resolution)
         .await?;
@@ -136,7 +136,7 @@ async fn cancel(
     note_transaction(id);
     let note = asked.note.map(note).transpose()?;
     let after = state
-        .engine
+        .engine()
         .cancel_by_hand(id, signature(operator), note)
         .await?;
     ok(cancelled(&after), &full_view(&state, id).await?)

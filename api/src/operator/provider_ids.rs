@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::contract::connections::{ProviderId, ProviderIdFilter, ProviderIds};
 use super::error::{Answer, not_found};
-use super::input::{Asked, Id, ok};
+use super::input::{Id, QueryParams, ok};
 use crate::openapi::Success;
 use crate::state::ApiState;
 
@@ -33,13 +33,13 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 async fn list(
     State(state): State<ApiState>,
     Id(connection): Id<ConnectionId>,
-    Asked(filter): Asked<ProviderIdFilter>,
+    QueryParams(filter): QueryParams<ProviderIdFilter>,
 ) -> Answer {
-    let known = state.engine.access().connection(connection);
+    let known = state.engine().access().connection(connection);
     known.ok_or_else(|| not_found("connection"))?;
     let limit = filter.limit.unwrap_or(PER_PAGE).clamp(1, MOST);
     let found = state
-        .engine
+        .engine()
         .provider_ids(connection, filter.after.as_deref(), limit)
         .await?;
     let views = found

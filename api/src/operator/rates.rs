@@ -14,7 +14,7 @@ use super::contract::rates::{
     Fetched, HeldRate, NewRate, Quote, QuoteRequest, Rate, RateDecision, RateSet,
 };
 use super::error::{Answer, Refused, invalid};
-use super::input::{Asked, Body, done, moment, ok};
+use super::input::{Body, QueryParams, done, moment, ok};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::iso_timestamp::IsoTimestamp;
 use crate::openapi::Success;
@@ -41,7 +41,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Rates.", body = Success<Vec<Rate>>)),
 )]
 async fn list(State(state): State<ApiState>) -> Answer {
-    let entries = state.engine.exchange_rates().entries();
+    let entries = state.engine().exchange_rates().entries();
     let views: Vec<_> = entries.iter().map(Rate::from).collect();
     ok("Rates fetched successfully", &views)
 }
@@ -59,7 +59,7 @@ async fn set(State(state): State<ApiState>, Body(new): Body<NewRate>) -> Answer 
     let (from, to) = (currency("from", &new.from)?, currency("to", &new.to)?);
     let rate = Decimal::parse(&new.rate).map_err(|why| invalid("rate", why.to_string()))?;
     let until = moment("valid_until", new.valid_until.as_deref())?;
-    let exchange_rates = state.engine.exchange_rates();
+    let exchange_rates = state.engine().exchange_rates();
     let entry = exchange_rates.set(from, to, rate, until).await?;
     let of_pair = |fixed: &&Entry| [(from, to), (to, from)].contains(&(fixed.from, fixed.to));
     let entries = exchange_rates.entries();
@@ -84,7 +84,7 @@ async fn set(State(state): State<ApiState>, Body(new): Body<NewRate>) -> Answer 
 )]
 async fn remove(State(state): State<ApiState>, Path((from, to)): Path<(String, String)>) -> Answer {
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
-    state.engine.exchange_rates().remove(from, to).await?;
+    state.engine().exchange_rates().remove(from, to).await?;
     done("Rate removed successfully")
 }
 
@@ -97,7 +97,7 @@ async fn remove(State(state): State<ApiState>, Path((from, to)): Path<(String, S
     responses((status = 200, description = "Numbers of fetched rates.", body = Success<Fetched>)),
 )]
 async fn fetch(State(state): State<ApiState>) -> Answer {
-    let fetched = state.engine.exchange_rates().fetch().await?;
+    let fetched = state.engine().exchange_rates().fetch().await?;
     let message = match fetched.held {
         0 => "Rates fetched from their source".to_owned(),
         held => format!(
@@ -122,7 +122,7 @@ async fn fetch(State(state): State<ApiState>) -> Answer {
     responses((status = 200, description = "Held rates.", body = Success<Vec<HeldRate>>)),
 )]
 async fn held(State(state): State<ApiState>) -> Answer {
-    let held = state.engine.exchange_rates().held();
+    let held = state.engine().exchange_rates().held();
     let views: Vec<_> = held.iter().map(HeldRate::from).collect();
     ok("Held rates fetched successfully", &views)
 }
@@ -144,7 +144,7 @@ async fn accept(
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
     let rate = Decimal::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
     let entry = state
-        .engine
+        .engine()
         .exchange_rates()
         .accept_held(from, to, rate)
         .await?;
@@ -172,7 +172,7 @@ async fn reject(
     let (from, to) = (currency("from", &from)?, currency("to", &to)?);
     let rate = Decimal::parse(&decision.rate).map_err(|why| invalid("rate", why.to_string()))?;
     let held = state
-        .engine
+        .engine()
         .exchange_rates()
         .reject_held(from, to, rate)
         .await?;
@@ -191,14 +191,17 @@ async fn reject(
     params(QuoteRequest),
     responses((status = 200, description = "The converted amount.", body = Success<Quote>)),
 )]
-async fn quote(State(state): State<ApiState>, Asked(asked): Asked<QuoteRequest>) -> Answer {
+async fn quote(
+    State(state): State<ApiState>,
+    QueryParams(asked): QueryParams<QuoteRequest>,
+) -> Answer {
     let (from, to) = (currency("from", &asked.from)?, currency("to", &asked.to)?);
     let amount = Amount::parse_major(asked.amount.as_deref().unwrap_or("1"), from)
         .map_err(|why| invalid("amount", why.to_string()))?;
     let correction = Correction::parse(asked.correction.as_deref().unwrap_or("0"))
         .map_err(|why| invalid("correction", why.to_string()))?;
     let converted = state
-        .engine
+        .engine()
         .exchange_rates()
         .convert(amount, to, to.decimals(), correction)
         .ok_or_else(|| no_rate(from, to))?;

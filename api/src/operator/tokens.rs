@@ -32,7 +32,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Tokens.", body = Success<Vec<Token>>)),
 )]
 async fn list(State(state): State<ApiState>) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     let tokens = access.operator_tokens();
     let views: Vec<_> = tokens
         .iter()
@@ -57,7 +57,7 @@ async fn create(
     Extension(by): Extension<Operator>,
     Body(new): Body<NewToken>,
 ) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     let made = access.create_operator_token(&new.name, Some(&by)).await?;
     let view = Token {
         token: Some(made.secret.expose().clone()),
@@ -75,7 +75,7 @@ async fn create(
     responses((status = 200, description = "The token is revoked.", body = Success<Nothing>)),
 )]
 async fn remove(State(state): State<ApiState>, Id(id): Id<OperatorTokenId>) -> Answer {
-    state.engine.access().delete_operator_token(id).await?;
+    state.engine().access().delete_operator_token(id).await?;
     done("Operator token deleted successfully")
 }
 
@@ -95,7 +95,7 @@ async fn revoke(
     Extension(by): Extension<Operator>,
     Body(revocation): Body<Revocation>,
 ) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     let revoked = access.revoke_tokens_made_by(&revocation.made_by).await?;
     let names: Vec<_> = revoked.iter().map(|token| token.name.as_str()).collect();
     tracing::info!(operator.name = by.name, tokens.revoked = ?names, "operator tokens revoked");

@@ -16,7 +16,7 @@ use super::contract::transactions::{
     Transaction, TransactionFilter, TransactionPage, TransactionSummary,
 };
 use super::error::{Answer, Refused, invalid, not_found};
-use super::input::{Asked, Id, end, moment, ok};
+use super::input::{Id, QueryParams, end, moment, ok};
 use super::openapi::SuccessTransactions;
 use crate::envelope::{self, Page};
 use crate::openapi::Success;
@@ -43,10 +43,10 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 async fn list(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Asked(filter): Asked<TransactionFilter>,
+    QueryParams(filter): QueryParams<TransactionFilter>,
 ) -> Answer {
     state
-        .engine
+        .engine()
         .access()
         .app(app)
         .ok_or_else(|| not_found("app"))?;
@@ -77,7 +77,7 @@ async fn list(
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
         page: filter.page.unwrap_or(1).max(1),
     };
-    let listing = state.engine.list(&query).await?;
+    let listing = state.engine().list(&query).await?;
     let views: Vec<_> = listing
         .items
         .iter()
@@ -111,7 +111,7 @@ async fn in_use(state: &ApiState, app: AppId) -> Result<Environment, Refused> {
             limit: 1,
             page: 1,
         };
-        if state.engine.list(&query).await?.total > 0 {
+        if state.engine().list(&query).await?.total > 0 {
             return Ok(Environment::Live);
         }
     }
@@ -140,20 +140,20 @@ async fn show(State(state): State<ApiState>, Id(id): Id<TransactionId>) -> Answe
 /// Returns a transaction with its timeline.
 pub async fn full_view(state: &ApiState, id: TransactionId) -> Result<Transaction, Refused> {
     let transaction = state
-        .engine
+        .engine()
         .transaction(id)
         .await?
         .ok_or_else(|| not_found("transaction"))?;
-    let recorded = state.engine.timeline(id).await?.into_iter();
+    let recorded = state.engine().timeline(id).await?.into_iter();
     let mut entries: Vec<_> = recorded.map(TimelineEntry::from).collect();
     for attempt in &transaction.attempts {
-        let calls = provider_calls(state.engine.store(), id, attempt.id)
+        let calls = provider_calls(state.engine().store(), id, attempt.id)
             .await
             .map_err(EngineError::from)?;
         let calls = calls.into_iter();
         entries.extend(calls.map(|call| TimelineEntry::exchange(attempt.id, call)));
     }
-    for callback in state.engine.callbacks_about(id).await? {
+    for callback in state.engine().callbacks_about(id).await? {
         entries.push(TimelineEntry::callback(Callback::from(&callback)));
     }
     // The sort is stable: entries of one time keep their order.

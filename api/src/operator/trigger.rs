@@ -15,7 +15,7 @@ use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{
     ClientContext, EventName, State as TransactionState, Status, Transaction,
 };
-use switchyard_engine::engine::{Choice, Engine, NewPayment, NewPayout};
+use switchyard_engine::engine::{ConfirmRequest, Engine, NewPayment, NewPayout};
 use switchyard_records::NewCustomer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -58,7 +58,7 @@ async fn trigger(
             let names: Vec<&str> = TRIGGERS.iter().map(|event| event.as_str()).collect();
             invalid("event", format!("event is one of {}", names.join(", ")))
         })?;
-    let engine = &state.engine;
+    let engine = state.engine();
     let caller = engine
         .access()
         .on_behalf_of(app, Environment::Sandbox)
@@ -66,10 +66,14 @@ async fn trigger(
     let transaction = match event {
         EventName::PayoutInitiated | EventName::PayoutSuccess | EventName::PayoutFailed => {
             engine
-                .initialize_payout(&caller, payout(engine, event))
+                .initialize_payout(&caller, payout(engine, event), None)
                 .await?
         }
-        _ => engine.initialize_payment(&caller, payment(engine)).await?,
+        _ => {
+            engine
+                .initialize_payment(&caller, payment(engine), None)
+                .await?
+        }
     };
     note_transaction(transaction.id);
     let transaction = drive(engine, transaction, event).await?;
@@ -186,8 +190,8 @@ fn payout(engine: &Engine, event: EventName) -> NewPayout {
     }
 }
 
-fn choice(engine: &Engine, number: &str) -> Choice {
-    Choice {
+fn choice(engine: &Engine, number: &str) -> ConfirmRequest {
+    ConfirmRequest {
         method: format!("{}_payment_demo", engine.settings().service_code),
         country: Some("US".to_owned()),
         phone: Some(format!("+1{number}")),

@@ -30,7 +30,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Webhooks.", body = Success<Vec<Webhook>>)),
 )]
 async fn list(State(state): State<ApiState>, Id(app): Id<AppId>) -> Answer {
-    let webhooks = state.engine.access().webhooks(app)?;
+    let webhooks = state.engine().access().webhooks(app)?;
     let views: Vec<_> = webhooks
         .iter()
         .map(|webhook| Webhook::from(&**webhook))
@@ -66,7 +66,7 @@ async fn create(
             concurrency: new.concurrency,
         },
     };
-    let webhook = state.engine.access().create_webhook(new).await?;
+    let webhook = state.engine().access().create_webhook(new).await?;
     created("Webhook created successfully", &Webhook::from(&*webhook))
 }
 
@@ -80,7 +80,7 @@ async fn create(
 )]
 async fn show(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
     let webhook = state
-        .engine
+        .engine()
         .access()
         .webhook(id)
         .ok_or_else(|| not_found("webhook"))?;
@@ -113,7 +113,7 @@ async fn update(
         per_second: change.per_second,
         concurrency: change.concurrency,
     };
-    let webhook = state.engine.access().update_webhook(id, change).await?;
+    let webhook = state.engine().access().update_webhook(id, change).await?;
     ok("Webhook changed successfully", &Webhook::from(&*webhook))
 }
 
@@ -126,7 +126,7 @@ async fn update(
     responses((status = 200, description = "The webhook is deleted.", body = Success<Nothing>)),
 )]
 async fn remove(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
-    state.engine.access().delete_webhook(id).await?;
+    state.engine().access().delete_webhook(id).await?;
     done("Webhook deleted successfully")
 }
 
@@ -141,7 +141,7 @@ async fn remove(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer 
     responses((status = 200, description = "The secret.", body = Success<WebhookSecret>)),
 )]
 async fn secret(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     let webhook = access.webhook(id).ok_or_else(|| not_found("webhook"))?;
     let secret = access.webhook_secret(&webhook)?;
     let view = WebhookSecret {
@@ -153,7 +153,7 @@ async fn secret(State(state): State<ApiState>, Id(id): Id<WebhookId>) -> Answer 
 
 /// Refuses a URL that cannot be called, as far as this is known without a name resolution.
 fn check_target(state: &ApiState, url: &str) -> Result<(), Refused> {
-    let policy = state.engine.settings().webhook.egress();
+    let policy = state.engine().settings().webhook.egress();
     let allowed = read_url(url).and_then(|url| policy.check_url(&url));
     Ok(allowed.map_err(|why| invalid("url", format!("url is refused: {why}")))?)
 }

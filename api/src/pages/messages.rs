@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 
 use fluent_templates::fluent_bundle::FluentValue;
 use fluent_templates::{LanguageIdentifier, Loader, langid};
-use messages::MESSAGES;
+use loader::MESSAGES;
 use switchyard_core::language::Language;
 
 #[expect(
     clippy::disallowed_methods,
     reason = "the macro's code looks through a map of two languages, and sorts nothing by it"
 )]
-mod messages {
+mod loader {
     use fluent_templates::static_loader;
 
     static_loader! {

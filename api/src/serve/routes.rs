@@ -252,7 +252,10 @@ mod tests {
             expires_in: None,
             context: ClientContext::default(),
         };
-        let payment = bench.engine.initialize_payment(&bench.caller(), new).await;
+        let payment = bench
+            .engine
+            .initialize_payment(&bench.caller(), new, None)
+            .await;
         payment.unwrap().id.to_string()
     }
 

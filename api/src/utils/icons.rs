@@ -30,7 +30,7 @@ pub async fn icon(
     }
     let drawn = path.ok().and_then(|Path((kind, file))| {
         let name = file.strip_suffix(".svg")?;
-        draw(&state.engine, &kind, name)
+        draw(state.engine(), &kind, name)
     });
     match drawn {
         Some(svg) => (HEADERS, svg).into_response(),
@@ -42,11 +42,14 @@ pub async fn icon(
 fn supplied(state: &ApiState, kind: &str, file: &str) -> Option<(&'static str, Vec<u8>)> {
     match kind {
         "methods" => {
-            let icon = state.settings.method_icons.of(file.strip_suffix(".svg")?)?;
+            let icon = state
+                .settings()
+                .method_icons
+                .of(file.strip_suffix(".svg")?)?;
             Some((icon.media_type, icon.bytes.clone()))
         }
         "logos" => {
-            let app = state.engine.access().app(file.parse().ok()?)?;
+            let app = state.engine().access().app(file.parse().ok()?)?;
             let logo = app.settings.logo.as_deref()?;
             let logo = Picture::from_data_url(logo)?;
             Some((logo.media_type, logo.bytes))

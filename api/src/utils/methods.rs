@@ -29,9 +29,9 @@ use crate::state::ApiState;
     security(()),
 )]
 pub async fn payment_methods(State(state): State<ApiState>) -> Response {
-    let methods = state.engine.directory().payment_methods();
+    let methods = state.engine().directory().payment_methods();
     list(
-        &state.engine,
+        state.engine(),
         Kind::Payment,
         methods,
         "Payment methods fetched successfully",
@@ -51,9 +51,9 @@ pub async fn payment_methods(State(state): State<ApiState>) -> Response {
     security(()),
 )]
 pub async fn payout_methods(State(state): State<ApiState>) -> Response {
-    let methods = state.engine.directory().payout_methods();
+    let methods = state.engine().directory().payout_methods();
     list(
-        &state.engine,
+        state.engine(),
         Kind::Payout,
         methods,
         "Payout methods fetched successfully",

@@ -142,7 +142,7 @@ pub const fn is_not_sent(submits: bool, may_have_left: bool) -> bool {
 
 /// Query whose answer is judged.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct StatusQuery {
     /// Before its first request left.
     pub at: Timestamp,
     pub config_changed_at: Option<Timestamp>,
@@ -170,7 +170,7 @@ pub enum NotFound {
 /// after its row was written and before its exchange ended; where that end is not written, at the
 /// latest when its call ends. Only the time of the query counts, not that of its answer, which the
 /// request may have overtaken.
-pub fn not_found(rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+pub fn not_found(rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
     if rows.iter().any(|row| !row.is_readable) {
         return NotFound::Unreadable;
     }

@@ -29,7 +29,7 @@ use switchyard_gateway::wire::{
 
 use switchyard_core::journal::Failure;
 use switchyard_core::limits::{GATEWAY_BODY_BYTES, GATEWAY_CONNECT, GATEWAY_REQUEST};
-use switchyard_system::egress::{Names, is_public};
+use switchyard_system::egress::{Resolver, is_public};
 
 /// The engine's HTTP clients for providers.
 #[derive(Clone)]
@@ -70,13 +70,13 @@ impl Egress {
         if switchyard_system::simulation::is_on() {
             return simulated(development, private);
         }
-        Self::resolving(development, private, &Names::system())
+        Self::resolving(development, private, &Resolver::system())
     }
 
     fn resolving(
         development: bool,
         private: &[String],
-        names: &Names,
+        names: &Resolver,
     ) -> Result<Self, reqwest::Error> {
         Ok(Self {
             client: client(development, names)?,
@@ -239,7 +239,7 @@ impl Egress {
 fn simulated(development: bool, private: &[String]) -> Result<Egress, reqwest::Error> {
     static CLIENTS: std::sync::OnceLock<Client> = std::sync::OnceLock::new();
     if CLIENTS.get().is_none() {
-        let _ = CLIENTS.set(client(false, &Names::system())?); // another thread may have set it
+        let _ = CLIENTS.set(client(false, &Resolver::system())?); // another thread may have set it
     }
     let client = CLIENTS.get().cloned().unwrap_or_default();
     Ok(Egress {
@@ -306,7 +306,7 @@ fn is_this_machine(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn client(may_be_private: bool, names: &Names) -> Result<Client, reqwest::Error> {
+fn client(may_be_private: bool, names: &Resolver) -> Result<Client, reqwest::Error> {
     use_ring();
     let names = names.clone();
     Client::builder()
@@ -329,7 +329,7 @@ fn client(may_be_private: bool, names: &Names) -> Result<Client, reqwest::Error>
 /// be private have a separate client.
 struct Guard {
     may_be_private: bool,
-    names: Names,
+    names: Resolver,
 }
 
 impl Resolve for Guard {

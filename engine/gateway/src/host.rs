@@ -13,7 +13,7 @@ use super::library::{self, Library};
 use super::redact::Redactor;
 use super::throttled_io::Throttle;
 use super::version::Version;
-use super::worker::{self, Death, Worker};
+use super::worker::{self, Crash, Worker};
 
 /// Host of a version's code.
 pub(super) enum GatewayHost {
@@ -79,9 +79,9 @@ impl GatewayHost {
     /// Quarantines a version whose workers crash in a loop.
     fn check_health(&self, version: &Version) {
         if let Some(worker) = self.worker()
-            && worker.is_condemned()
+            && worker.is_crash_looping()
         {
-            let last = worker.last_death();
+            let last = worker.last_crash();
             let last = last.map_or_else(String::new, |death| format!("; last: {}", death.reason));
             version.put_into_quarantine(&format!(
                 "its worker died three times within a minute{last}"
@@ -98,8 +98,8 @@ impl GatewayHost {
     }
 
     /// Last crash of one of its workers.
-    pub(super) fn last_death(&self) -> Option<Death> {
-        self.worker()?.last_death()
+    pub(super) fn last_crash(&self) -> Option<Crash> {
+        self.worker()?.last_crash()
     }
 
     /// Whether the next call begins at once: its process runs.

@@ -92,7 +92,7 @@ pub use self::worker::{
     run as run_worker,
 };
 use switchyard_core::environment::Environment;
-use switchyard_core::journal::Asked;
+use switchyard_core::journal::StatusQuery;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Outcome;
 use switchyard_system::clock::Clock;
@@ -338,7 +338,7 @@ impl Gateways {
         let outcome = match said {
             Ok(switchyard_gateway::Outcome::NotFound { why }) => {
                 let why = redactor.sentence(&why);
-                let asked = Asked {
+                let asked = StatusQuery {
                     at: asked_at,
                     config_changed_at,
                     began: self.0.began,
@@ -355,7 +355,7 @@ impl Gateways {
                     manifest: &gateway.manifest,
                     transaction: journal.transaction,
                     environment,
-                    asked: outcome::asked_in(&input),
+                    asked: outcome::requested_amount(&input),
                     redactor: &redactor,
                 };
                 outcome::translate(said, &subject).with_field_if(fields_only)
@@ -398,7 +398,7 @@ impl Gateways {
     async fn not_found(
         &self,
         final_after_seconds: Option<u64>,
-        asked: &Asked,
+        asked: &StatusQuery,
         journal: &Journal,
         why: String,
     ) -> Outcome {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::journal::ProviderCall;
-use switchyard_core::journal::{self as rules, Asked, NotFound};
+use switchyard_core::journal::{self as rules, NotFound, StatusQuery};
 use switchyard_core::limits::MIN_GATEWAY_POLL;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Outcome;
@@ -14,7 +14,7 @@ use switchyard_core::transaction::Outcome;
 pub(super) fn judge(
     rows: &[ProviderCall],
     promised: Duration,
-    asked: &Asked,
+    asked: &StatusQuery,
     now: Timestamp,
     why: String,
 ) -> Outcome {
@@ -115,7 +115,7 @@ mod tests {
 
     /// Seconds until the next query, or that it is proven; of a query at this second.
     fn judged(rows: &[ProviderCall], seconds: i64) -> Result<(), Option<u64>> {
-        let asked = Asked {
+        let asked = StatusQuery {
             at: at(seconds),
             config_changed_at: None,
             began: at(-5_000),
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn after_a_restart_its_time_begins_anew() {
-        let asked = Asked {
+        let asked = StatusQuery {
             at: at(400),
             config_changed_at: None,
             began: at(350),

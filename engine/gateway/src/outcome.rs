@@ -110,7 +110,7 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
 }
 
 /// The amount in the input of an operation.
-pub(super) fn asked_in(input: &Value) -> Option<Amount> {
+pub(super) fn requested_amount(input: &Value) -> Option<Amount> {
     let asked = input.get("amount")?;
     let currency = Currency::from_code(asked.get("currency")?.as_str()?)?;
     Some(Amount::from_minor(asked.get("minor")?.as_i64()?, currency))

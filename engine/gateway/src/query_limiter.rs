@@ -16,7 +16,7 @@ use switchyard_core::limits::{GATEWAY_CALL, GATEWAY_QUERIES};
 pub(super) struct QueryLimiter(Mutex<HashMap<String, Weak<Semaphore>>>);
 
 /// Permit for a query, released on drop.
-pub(super) struct Turn {
+pub(super) struct QueryPermit {
     _permit: OwnedSemaphorePermit,
     /// Time spent in the queue; zero without a queue.
     pub waited: Duration,
@@ -25,17 +25,17 @@ pub(super) struct Turn {
 impl QueryLimiter {
     /// Waits for a permit, in the order of arrival, for [`GATEWAY_CALL`] at most. `None` after
     /// that: the query is made another time, so that the queue stays bounded.
-    pub(super) async fn take(&self, connection: String) -> Option<Turn> {
+    pub(super) async fn take(&self, connection: String) -> Option<QueryPermit> {
         let semaphore = self.of(connection);
         if let Ok(permit) = Arc::clone(&semaphore).try_acquire_owned() {
-            return Some(Turn {
+            return Some(QueryPermit {
                 _permit: permit,
                 waited: Duration::ZERO,
             });
         }
         let since = Instant::now();
         let permit = tokio::time::timeout(GATEWAY_CALL, semaphore.acquire_owned()).await;
-        Some(Turn {
+        Some(QueryPermit {
             _permit: permit.ok()?.ok()?,
             waited: since.elapsed(),
         })

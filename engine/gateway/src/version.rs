@@ -131,12 +131,12 @@ impl Version {
 
     /// Reason of the last unexpected end of one of its workers since the engine started.
     pub fn last_worker_death(&self) -> Option<String> {
-        self.host.last_death().map(|death| death.reason)
+        self.host.last_crash().map(|crash| crash.reason)
     }
 
     /// Time since that end of a worker.
     pub(super) fn worker_died_ago(&self) -> Option<Duration> {
-        self.host.last_death().map(|death| death.ago())
+        self.host.last_crash().map(|crash| crash.ago())
     }
 
     /// Whether its gateway drains: no new attempts begin on it.

@@ -167,7 +167,7 @@ async fn run(engine: Engine, began: Timestamp) {
 
 /// Recovers the state of an earlier process. `false`: it must be repeated.
 async fn count_queued(engine: &Engine, began: Timestamp) -> bool {
-    let counted = look_back(engine, began).await;
+    let counted = recover_queued(engine, began).await;
     if let Err(error) = &counted {
         tracing::error!(%error, "failed to read the callbacks queued before the start");
     }
@@ -181,7 +181,7 @@ async fn count_queued(engine: &Engine, began: Timestamp) -> bool {
 ///
 /// # Errors
 /// When the store cannot be read. Nothing was counted then, so that a repetition counts once.
-async fn look_back(engine: &Engine, began: Timestamp) -> Result<(), EngineError> {
+async fn recover_queued(engine: &Engine, began: Timestamp) -> Result<(), EngineError> {
     let mut queued = BTreeMap::<ConnectionId, u64>::new();
     let (mut from, to) = row::from_connection(QUEUE, None);
     loop {

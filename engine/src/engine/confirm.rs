@@ -19,7 +19,7 @@ const WAIT_FOR_GATEWAY: Duration = Duration::from_millis(1_500);
 
 /// Choices and entries of the payer, already checked.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ConfirmRequest {
     pub method: String,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
@@ -40,7 +40,7 @@ impl Engine {
     pub async fn confirm(
         &self,
         id: TransactionId,
-        choice: Choice,
+        choice: ConfirmRequest,
     ) -> Result<Arc<Transaction>, EngineError> {
         let tx = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
         self.confirm_as_seen(tx, choice).await
@@ -51,7 +51,7 @@ impl Engine {
     pub async fn confirm_as_seen(
         &self,
         tx: Arc<Transaction>,
-        choice: Choice,
+        choice: ConfirmRequest,
     ) -> Result<Arc<Transaction>, EngineError> {
         if !self.may_move_money(tx.app) {
             return Err(EngineError::AppDisabled);
@@ -86,7 +86,7 @@ impl Engine {
         };
         let command = Command::Confirm(Box::new(confirm));
         let told = self
-            .tell_and_wait(tx.id, Some(tx), command, |tx| {
+            .send_and_wait(tx.id, Some(tx), command, |tx| {
                 tx.state == State::AwaitingGateway
             })
             .await;
@@ -106,7 +106,7 @@ impl Engine {
         id: TransactionId,
         command: Command,
     ) -> Result<Arc<Transaction>, EngineError> {
-        self.tell_and_wait(id, None, command, Transaction::has_open_attempt)
+        self.send_and_wait(id, None, command, Transaction::has_open_attempt)
             .await
     }
 
@@ -119,7 +119,7 @@ impl Engine {
 
     /// Carries `command` out, and waits a moment for the gateway, as long as the payment `waits`.
     /// `seen`: the payment, if the caller has just read it.
-    pub(super) async fn tell_and_wait(
+    pub(super) async fn send_and_wait(
         &self,
         id: TransactionId,
         seen: Option<Arc<Transaction>>,

@@ -22,8 +22,8 @@ use switchyard_core::transaction::{
 use switchyard_records::{self as records, NewCustomer};
 use switchyard_store::{Batch, CommitError};
 
-/// How often a birth is tried again because another request made the same customer at the same
-/// moment.
+/// Attempts to commit a new transaction. An attempt conflicts if another request stores the same
+/// customer at the same moment.
 const TRIES: usize = 5;
 
 /// A checked request for a payment.
@@ -82,18 +82,9 @@ impl Initialization {
 
 impl Engine {
     /// Stores a payment and returns it; it is durable then. The request's fields were checked by
-    /// the caller.
+    /// the caller. `once` belongs to a request with an idempotency key: the commit that stores the
+    /// payment stores its response, too.
     pub async fn initialize_payment(
-        &self,
-        caller: &Caller,
-        new: NewPayment,
-    ) -> Result<Arc<Transaction>, EngineError> {
-        self.initialize_payment_once(caller, new, None).await
-    }
-
-    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit
-    /// that stores the payment.
-    pub async fn initialize_payment_once(
         &self,
         caller: &Caller,
         new: NewPayment,
@@ -120,18 +111,10 @@ impl Engine {
         Box::pin(self.create(caller, new, once, None)).await
     }
 
-    /// Stores a payout and returns it; it is durable then, and is sent in the background.
+    /// Stores a payout and returns it; it is durable then, and is sent in the background. `once`
+    /// belongs to a request with an idempotency key: the commit that stores the payout stores its
+    /// response, too.
     pub async fn initialize_payout(
-        &self,
-        caller: &Caller,
-        new: NewPayout,
-    ) -> Result<Arc<Transaction>, EngineError> {
-        self.initialize_payout_once(caller, new, None).await
-    }
-
-    /// The same for a request that may carry an idempotency key, whose answer is kept in the commit
-    /// that stores the payout.
-    pub async fn initialize_payout_once(
         &self,
         caller: &Caller,
         new: NewPayout,

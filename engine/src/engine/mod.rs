@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
 
-pub use confirm::Choice;
+pub use confirm::ConfirmRequest;
 pub use error::EngineError;
 pub use fields::FieldProblem;
 pub use hold_report::{
@@ -38,7 +38,7 @@ pub use hold_report::{
 };
 pub use initialize::{NewPayment, NewPayout};
 use inner::Inner;
-pub use operator::Checked;
+pub use operator::QueryReport;
 pub use provider_lists::{ListStatus, ProviderList, Unknown, UnknownSum};
 pub use queries::ProviderIds;
 pub(crate) use route::{Plan, Purpose};
@@ -63,7 +63,7 @@ use switchyard_gateway_host::Gateways;
 use switchyard_store::Store;
 use switchyard_system::clock::Clock;
 use switchyard_system::descriptors;
-use switchyard_system::egress::Names;
+use switchyard_system::egress::Resolver;
 use switchyard_system::ids::Ids;
 
 /// Announcements that a slow listener may fall behind before it misses some. Webhooks do not depend
@@ -216,7 +216,7 @@ fn start_webhooks(with: &Dependencies, threads: &ActorThreads) -> std::io::Resul
         clock: with.clock.clone(),
         ids: with.ids.clone(),
         settings: with.settings.webhook.clone(),
-        names: Names::system(),
+        names: Resolver::system(),
     };
     Webhooks::start(dependencies, threads.arbiter()).map_err(std::io::Error::other)
 }

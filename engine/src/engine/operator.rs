@@ -11,7 +11,7 @@ use switchyard_records::{self as records, CaseFound, CaseQuery, CasesFound};
 
 /// Result of a manual query.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct QueryReport {
     pub transaction: Arc<Transaction>,
     /// The provider was asked. Not when it was asked a moment ago.
     pub asked: bool,
@@ -26,11 +26,11 @@ impl Engine {
         &self,
         id: TransactionId,
         operator: Operator,
-    ) -> Result<Checked, EngineError> {
+    ) -> Result<QueryReport, EngineError> {
         let command = signed(operator, None, OperatorCommand::Check);
         let asked = self.ask(id, command).await?;
         let transaction = self.transaction(id).await?.ok_or(EngineError::NotFound)?;
-        Ok(Checked {
+        Ok(QueryReport {
             transaction,
             asked: asked.is_some(),
             answered: asked == Some(true),

@@ -105,7 +105,7 @@ mod tests {
             context: ClientContext::default(),
         };
         let caller = bench.caller();
-        let payment = bench.engine.initialize_payment(&caller, new).await;
+        let payment = bench.engine.initialize_payment(&caller, new, None).await;
         let kept = payment.unwrap().id;
         let gone = TransactionId::Payment(PaymentId::new(Ulid::from_parts(1, 9)));
         let connection = ConnectionId::new(Ulid::from_parts(1, 1));

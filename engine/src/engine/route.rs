@@ -212,11 +212,11 @@ impl Engine {
             .health
             .locked(|health| health.note(&key, verdict, began, now));
         if let Some(turn) = turn {
-            self.tell_of_turn(&key, &attempt.candidate.gateway, turn);
+            self.log_transition(&key, &attempt.candidate.gateway, turn);
         }
     }
 
-    fn tell_of_turn(&self, key: &Key, gateway: &str, turn: BreakerTransition) {
+    fn log_transition(&self, key: &Key, gateway: &str, turn: BreakerTransition) {
         let (word, state) = match turn {
             BreakerTransition::Opened => ("opened", 1.0),
             BreakerTransition::Closed => ("closed", 0.0),

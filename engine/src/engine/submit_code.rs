@@ -36,7 +36,7 @@ impl Engine {
             code,
         };
         let told = self
-            .tell_and_wait(id, None, command, |tx| {
+            .send_and_wait(id, None, command, |tx| {
                 tx.attempt(attempt)
                     .is_some_and(|attempt| attempt.code_away_since.is_some())
             })

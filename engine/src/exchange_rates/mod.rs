@@ -35,7 +35,7 @@ use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Conversion;
 use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
 use switchyard_system::clock::Clock;
-use switchyard_system::egress::{Client, ClientError, Names, Policy};
+use switchyard_system::egress::{Client, ClientError, Policy, Resolver};
 
 /// The rates; clones share them.
 #[derive(Clone)]
@@ -124,7 +124,7 @@ impl ExchangeRates {
             store,
             clock,
             settings,
-            client: Client::new(policy, Names::system())?,
+            client: Client::new(policy, Resolver::system())?,
             book: ArcSwap::from_pointee(book),
             changing: Mutex::default(),
         })))

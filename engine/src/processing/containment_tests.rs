@@ -38,7 +38,10 @@ async fn payment(bench: &Bench) -> TransactionId {
         context: ClientContext::default(),
     };
     let caller = bench.caller();
-    let made = bench.engine.initialize_payment(&caller, payment).await;
+    let made = bench
+        .engine
+        .initialize_payment(&caller, payment, None)
+        .await;
     made.unwrap().id
 }
 

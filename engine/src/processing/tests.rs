@@ -51,7 +51,7 @@ async fn a_payment_is_stored_before_it_is_answered() {
     let bench = bench().await;
     let tx = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), payment(), None)
         .await
         .unwrap();
     let stored = bench.engine.transaction(tx.id).await.unwrap().unwrap();
@@ -64,7 +64,7 @@ async fn a_payment_that_nobody_pays_is_cancelled_when_its_time_is_up_and_not_bef
     let bench = bench().await;
     let tx = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), payment(), None)
         .await
         .unwrap();
     bench.clock.advance(Duration::from_secs(30 * 60 - 1));
@@ -97,7 +97,7 @@ async fn a_payout_that_no_gateway_can_take_waits_for_one_and_then_fails() {
     };
     let tx = bench
         .engine
-        .initialize_payout(&bench.caller(), new)
+        .initialize_payout(&bench.caller(), new, None)
         .await
         .unwrap();
     bench.clock.advance(Duration::from_secs(29 * 60));
@@ -209,7 +209,7 @@ async fn cancelling_from_many_tabs_at_once_cancels_once() {
     let bench = bench().await;
     let tx = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), payment(), None)
         .await
         .unwrap();
     let cancels = (0..50).map(|_| {
@@ -227,7 +227,7 @@ async fn an_actor_without_work_rests_and_the_next_message_wakes_its_successor() 
     let bench = bench().await;
     let tx = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), payment(), None)
         .await
         .unwrap();
     assert_eq!(
@@ -274,7 +274,7 @@ async fn two_engines_on_one_store_never_overwrite_each_other() {
     let other = wanted.start().await;
     let tx = one
         .engine
-        .initialize_payment(&one.caller(), payment())
+        .initialize_payment(&one.caller(), payment(), None)
         .await
         .unwrap();
     let _ = one.engine.mark_processed(tx.id).await;
@@ -293,7 +293,7 @@ async fn customers_are_one_for_each_address_even_when_many_requests_come_at_once
     let caller = bench.caller();
     let births = (0..40).map(|_| {
         let (engine, caller) = (bench.engine.clone(), caller.clone());
-        tokio::spawn(async move { engine.initialize_payment(&caller, payment()).await })
+        tokio::spawn(async move { engine.initialize_payment(&caller, payment(), None).await })
     });
     let mut customers = std::collections::BTreeSet::new();
     for birth in futures_util::future::join_all(births).await {
@@ -310,7 +310,7 @@ async fn a_list_is_newest_first_filtered_and_counted() {
         ids.push(
             bench
                 .engine
-                .initialize_payment(&bench.caller(), payment())
+                .initialize_payment(&bench.caller(), payment(), None)
                 .await
                 .unwrap()
                 .id,
@@ -362,19 +362,19 @@ async fn sandbox_data_goes_after_90_days_and_live_data_stays() {
         .unwrap();
     let old = bench
         .engine
-        .initialize_payment(&bench.caller(), by("old@example.com"))
+        .initialize_payment(&bench.caller(), by("old@example.com"), None)
         .await
         .unwrap();
     let kept = bench
         .engine
-        .initialize_payment(&live, by("old@example.com"))
+        .initialize_payment(&live, by("old@example.com"), None)
         .await
         .unwrap();
     bench.clock.advance(Duration::from_secs(89 * 24 * 60 * 60));
     until(&bench, old.id, |tx| tx.status() == Status::Cancelled).await;
     let young = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), payment(), None)
         .await
         .unwrap();
     bench.clock.advance(Duration::from_secs(2 * 24 * 60 * 60));
@@ -422,14 +422,14 @@ async fn stopping_ends_the_actors_and_refuses_what_comes_later() {
     let bench = bench().await;
     let tx = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), payment(), None)
         .await
         .unwrap();
     bench.engine.cancel(tx.id).await.unwrap();
     bench.engine.stop(Duration::from_secs(5)).await;
     let late = bench
         .engine
-        .initialize_payment(&bench.caller(), payment())
+        .initialize_payment(&bench.caller(), payment(), None)
         .await;
     assert!(matches!(late, Err(EngineError::Stopping)));
 }

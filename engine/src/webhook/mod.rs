@@ -58,7 +58,7 @@ use switchyard_core::ids::{DeliveryId, TransactionId, WebhookId};
 use switchyard_core::time::Timestamp;
 use switchyard_store::Store;
 use switchyard_system::clock::Clock;
-use switchyard_system::egress::Names;
+use switchyard_system::egress::Resolver;
 use switchyard_system::ids::Ids;
 
 /// Handle to the webhook module. Clones share the state.
@@ -72,7 +72,7 @@ pub struct Dependencies {
     pub clock: Clock,
     pub ids: Ids,
     pub settings: WebhookSettings,
-    pub names: Names,
+    pub names: Resolver,
 }
 
 /// State shared by the module's handles and the attempts.

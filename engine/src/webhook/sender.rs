@@ -15,7 +15,7 @@ use super::row::Row;
 use super::signing;
 use switchyard_core::limits;
 use switchyard_core::time::Timestamp;
-use switchyard_system::egress::{self, Client, ClientError, Failure, Names, Probe};
+use switchyard_system::egress::{self, Client, ClientError, Failure, Probe, Resolver};
 
 /// Signs and sends requests. Clones share the connections.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub enum SenderError {
 }
 
 impl Sender {
-    pub fn new(settings: &WebhookSettings, names: Names) -> Result<Self, SenderError> {
+    pub fn new(settings: &WebhookSettings, names: Resolver) -> Result<Self, SenderError> {
         let mut headers = vec![HeaderName::from_static(signing::SERVICE_HEADER)];
         for name in &settings.extra_signature_headers {
             let name: HeaderName = name

@@ -120,7 +120,7 @@ pub async fn fill(bench: &Bench, count: u64, first: u64) -> Result<()> {
         tasks.spawn(async move {
             for number in (task..count).step_by(AT_ONCE as usize) {
                 engine
-                    .initialize_payment(&caller, payment(first + number))
+                    .initialize_payment(&caller, payment(first + number), None)
                     .await?;
             }
             anyhow::Ok(())

@@ -23,7 +23,7 @@ use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{NewConnection, NewWebhook};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
-use switchyard_engine::engine::{Choice, NewPayment};
+use switchyard_engine::engine::{ConfirmRequest, NewPayment};
 use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
 use switchyard_records::NewCustomer;
 use switchyard_system::clock::Clock;
@@ -305,7 +305,7 @@ async fn connect(bench: &Bench) -> ConnectionId {
 /// The reference of an attempt that its provider will not answer before it sends news.
 async fn waiting(bench: &Bench) -> String {
     let id = initialize(bench).await;
-    let choice = Choice {
+    let choice = ConfirmRequest {
         method: METHOD.to_owned(),
         country: Some("US".to_owned()),
         phone: None,
@@ -353,7 +353,10 @@ async fn initialize(bench: &Bench) -> TransactionId {
         expires_in: None,
         context: ClientContext::default(),
     };
-    let payment = bench.engine.initialize_payment(&bench.caller(), new).await;
+    let payment = bench
+        .engine
+        .initialize_payment(&bench.caller(), new, None)
+        .await;
     payment.expect("a payment").id
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use switchyard_core::journal::{Asked, Failure, NotFound, Row, Stage, not_found, stage};
+use switchyard_core::journal::{Failure, NotFound, Row, Stage, StatusQuery, not_found, stage};
 use switchyard_model::base::NOW;
 use switchyard_model::call::{AsTheyAre, CallPromise, CallScope, Rules, explore, scopes};
 use switchyard_model::search::Bounds;
@@ -158,14 +158,14 @@ without!(
     a_not_found_that_is_final_at_once_is_found,
     NotSentMovesNoMoney,
     {
-        fn not_found(&self, rows: &[Row], _: Duration, asked: &Asked) -> NotFound {
+        fn not_found(&self, rows: &[Row], _: Duration, asked: &StatusQuery) -> NotFound {
             not_found(rows, Duration::ZERO, asked)
         }
     }
 );
 
 without!(a_not_found_that_is_never_final_is_found, EndIsReachable, {
-    fn not_found(&self, _: &[Row], _: Duration, _: &Asked) -> NotFound {
+    fn not_found(&self, _: &[Row], _: Duration, _: &StatusQuery) -> NotFound {
         NotFound::NothingLeft
     }
 });
@@ -174,7 +174,7 @@ without!(
     the_time_of_not_found_counted_from_the_first_request_is_found,
     NotSentMovesNoMoney,
     {
-        fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+        fn not_found(&self, rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
             let first = rows.iter().copied().min_by_key(|row| row.at);
             let rows: Vec<Row> = first.into_iter().collect();
             not_found(&rows, promised, asked)
@@ -186,7 +186,7 @@ without!(
     the_time_of_not_found_counted_from_the_row_is_found,
     NotSentMovesNoMoney,
     {
-        fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+        fn not_found(&self, rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
             let last = rows.iter().map(|row| row.at).max();
             match last.is_some_and(|last| asked.at >= last.max(asked.began).plus(promised)) {
                 true => NotFound::Final,
@@ -200,7 +200,7 @@ without!(
     the_time_of_not_found_counted_from_the_row_of_an_exchange_that_ended_is_found,
     NotSentMovesNoMoney,
     {
-        fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+        fn not_found(&self, rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
             let from_row = |row: &Row| Row {
                 ended_at: row.ended_at.map(|_| row.at),
                 ..*row
@@ -215,8 +215,8 @@ without!(
     the_time_of_not_found_judged_by_the_answer_is_found,
     NotSentMovesNoMoney,
     {
-        fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
-            not_found(rows, promised, &Asked { at: NOW, ..*asked })
+        fn not_found(&self, rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
+            not_found(rows, promised, &StatusQuery { at: NOW, ..*asked })
         }
     }
 );
@@ -225,9 +225,9 @@ without!(
     a_clock_that_was_set_and_is_believed_is_found,
     NotSentMovesNoMoney,
     {
-        fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+        fn not_found(&self, rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
             let began = NOW.minus(Duration::from_secs(24 * 60 * 60));
-            not_found(rows, promised, &Asked { began, ..*asked })
+            not_found(rows, promised, &StatusQuery { began, ..*asked })
         }
     }
 );
@@ -236,12 +236,12 @@ without!(
     the_word_of_another_account_that_is_believed_is_found,
     NotSentMovesNoMoney,
     {
-        fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+        fn not_found(&self, rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
             let config_changed_at = None;
             not_found(
                 rows,
                 promised,
-                &Asked {
+                &StatusQuery {
                     config_changed_at,
                     ..*asked
                 },

@@ -12,7 +12,7 @@ use switchyard_core::transaction::{ClientContext, Refusal, Status, Transaction};
 use switchyard_engine::access::{Access, Caller, KeyKind};
 use switchyard_engine::callback::CallbackRequest;
 use switchyard_engine::engine::{
-    Choice, Dependencies, Engine, EngineError, EngineSettings, NewPayment, NewPayout,
+    ConfirmRequest, Dependencies, Engine, EngineError, EngineSettings, NewPayment, NewPayout,
 };
 use switchyard_engine::exchange_rates::{ExchangeRates, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
@@ -327,7 +327,7 @@ impl Hands {
                 metadata: Default::default(),
                 context: ClientContext::default(),
             };
-            self.engine.initialize_payout_once(caller, new, once).await
+            self.engine.initialize_payout(caller, new, once).await
         } else {
             let new = NewPayment {
                 amount,
@@ -340,7 +340,7 @@ impl Hands {
                 expires_in: None,
                 context: ClientContext::default(),
             };
-            self.engine.initialize_payment_once(caller, new, once).await
+            self.engine.initialize_payment(caller, new, once).await
         };
         made.map(|tx| tx.id)
     }
@@ -412,7 +412,7 @@ impl Hands {
             world.reads(order, price.minor(), price.currency().code())
         };
         tokio::time::sleep(Duration::from_micros(reading.unsigned_abs())).await;
-        let choice = Choice {
+        let choice = ConfirmRequest {
             method: method.to_owned(),
             country: None,
             phone: None,

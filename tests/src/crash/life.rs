@@ -13,7 +13,7 @@ use serde_json::Value;
 use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::transaction::{ClientContext, Status};
-use switchyard_engine::engine::{Choice, EngineSettings};
+use switchyard_engine::engine::{ConfirmRequest, EngineSettings};
 use switchyard_engine::mail::MailSettings;
 use switchyard_engine::testing::{Bench, Wanted};
 use switchyard_engine::webhook::WebhookSettings;
@@ -154,7 +154,7 @@ impl<'o> Life<'o> {
         if found.context("it was promised")?.status() != Status::Initiated {
             return Ok(());
         }
-        let choice = Choice {
+        let choice = ConfirmRequest {
             method: "switchyard_payment_demo".to_owned(),
             country: Some("US".to_owned()),
             phone: Some(PAYS.to_owned()),

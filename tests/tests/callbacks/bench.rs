@@ -16,7 +16,7 @@ use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::{
     Callback, CallbackQuery, CallbackRequest, CallbackState, ReceiveError,
 };
-use switchyard_engine::engine::Choice;
+use switchyard_engine::engine::ConfirmRequest;
 use switchyard_records::NewCustomer;
 use switchyard_system::clock::Clock;
 use switchyard_tests::merchant::Merchant;
@@ -118,7 +118,7 @@ impl Bench {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        let choice = Choice {
+        let choice = ConfirmRequest {
             method: "card_usd".to_owned(),
             country: None,
             phone: None,

@@ -206,7 +206,7 @@ async fn why_nothing_was_sent_is_read_by_operators_and_not_by_merchants() {
         metadata: BTreeMap::new(),
         context: ClientContext::default(),
     };
-    let payout = road.bench.engine.initialize_payout(&road.caller, new);
+    let payout = road.bench.engine.initialize_payout(&road.caller, new, None);
     let id = payout.await.unwrap().id;
     assert_eq!(road.end(id).await.status(), Status::Failed);
 

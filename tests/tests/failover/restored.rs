@@ -189,7 +189,10 @@ pub async fn pay_out(bench: &Bench, words: &str) -> TransactionId {
         metadata: BTreeMap::new(),
         context: ClientContext::default(),
     };
-    let payout = bench.engine.initialize_payout(&bench.caller(), new).await;
+    let payout = bench
+        .engine
+        .initialize_payout(&bench.caller(), new, None)
+        .await;
     payout.unwrap().id
 }
 
@@ -205,7 +208,10 @@ pub async fn payment(bench: &Bench, words: &str) -> TransactionId {
         expires_in: Some(Duration::from_secs(24 * 3_600)),
         context: ClientContext::default(),
     };
-    let payment = bench.engine.initialize_payment(&bench.caller(), new).await;
+    let payment = bench
+        .engine
+        .initialize_payment(&bench.caller(), new, None)
+        .await;
     payment.unwrap().id
 }
 

@@ -11,7 +11,7 @@ use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::routing::RuleSet;
 use switchyard_core::transaction::{ClientContext, Kind, Status, Transaction};
 use switchyard_engine::access::{Caller, NewConnection};
-use switchyard_engine::engine::{Choice, NewPayment};
+use switchyard_engine::engine::{ConfirmRequest, NewPayment};
 use switchyard_engine::testing::{self, START, Wanted, amount, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::{ListQuery, NewCustomer};
@@ -156,12 +156,12 @@ pub async fn pay(
         expires_in: None,
         context: ClientContext::default(),
     };
-    let payment = engine.initialize_payment(caller, new).await.unwrap();
+    let payment = engine.initialize_payment(caller, new, None).await.unwrap();
     engine.confirm(payment.id, choice(METHOD)).await.unwrap()
 }
 
-pub fn choice(method: &str) -> Choice {
-    Choice {
+pub fn choice(method: &str) -> ConfirmRequest {
+    ConfirmRequest {
         method: method.into(),
         country: None,
         phone: None,

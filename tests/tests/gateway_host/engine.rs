@@ -9,7 +9,7 @@ use serde_json::json;
 use switchyard_core::environment::Environment;
 use switchyard_core::transaction::{CaseReason, ClientContext, Status, Transaction};
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::engine::{Choice, NewPayment, NewPayout};
+use switchyard_engine::engine::{ConfirmRequest, NewPayment, NewPayout};
 use switchyard_engine::testing::{self, Wanted, amount, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_records::NewCustomer;
@@ -141,13 +141,13 @@ pub async fn payment_for(
     };
     bench
         .engine
-        .initialize_payment(&bench.caller(), new)
+        .initialize_payment(&bench.caller(), new, None)
         .await
         .unwrap()
 }
 
-pub fn choice(method: &str, number: &str) -> Choice {
-    Choice {
+pub fn choice(method: &str, number: &str) -> ConfirmRequest {
+    ConfirmRequest {
         method: method.into(),
         country: None,
         phone: Some(number.into()),
@@ -170,7 +170,7 @@ async fn pay_out(bench: &testing::Bench, number: &str, status: Status) -> Arc<Tr
     };
     let payout = bench
         .engine
-        .initialize_payout(&bench.caller(), new)
+        .initialize_payout(&bench.caller(), new, None)
         .await
         .unwrap();
     eventually(number, Duration::from_secs(20), || async {

@@ -379,11 +379,11 @@ async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rest
     fs::create_dir_all(&folder).unwrap();
     let there = folder.join("crafted.so");
     fs::copy(file(&bench, "1.0.0"), &there).unwrap();
-    bench.gateways.look_at_folder(&folder).await.unwrap();
+    bench.gateways.set_folder(&folder).await.unwrap();
     assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
 
     fs::copy(file(&bench, "2.0.0"), &there).unwrap();
-    bench.gateways.look_into_folder(false).await.unwrap();
+    bench.gateways.scan_folder(false).await.unwrap();
     assert_eq!(
         current(&bench.gateways).as_deref(),
         Some("1.0.0"),
@@ -393,7 +393,7 @@ async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rest
         bench.gateways.folder_files()[0].notice,
         FileStatus::Settling
     ));
-    bench.gateways.look_into_folder(false).await.unwrap();
+    bench.gateways.scan_folder(false).await.unwrap();
     assert_eq!(current(&bench.gateways).as_deref(), Some("2.0.0"));
 
     // The newer file is still there after a roll back, and after a restart: it was installed once.
@@ -403,14 +403,14 @@ async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rest
         .await
         .unwrap();
     let again = restarted(&bench).await;
-    again.look_at_folder(&folder).await.unwrap();
-    again.look_into_folder(false).await.unwrap();
+    again.set_folder(&folder).await.unwrap();
+    again.scan_folder(false).await.unwrap();
     assert_eq!(current(&again).as_deref(), Some("1.0.0"));
 
     fs::remove_file(&there).unwrap();
     fs::write(folder.join("broken.so"), b"no gateway").unwrap();
     for _ in 0..3 {
-        again.look_into_folder(false).await.unwrap();
+        again.scan_folder(false).await.unwrap();
     }
     assert_eq!(
         current(&again).as_deref(),
@@ -439,7 +439,7 @@ async fn outside_development_mode_a_file_of_the_folder_waits_for_a_yes() {
     let folder = bench.folder().join("folder");
     fs::create_dir_all(&folder).unwrap();
     fs::copy(file(&bench, "1.0.0"), folder.join("crafted.so")).unwrap();
-    bench.gateways.look_at_folder(&folder).await.unwrap();
+    bench.gateways.set_folder(&folder).await.unwrap();
     assert_eq!(current(&bench.gateways), None);
     let FileStatus::AwaitsConsent(proposal) = bench.gateways.folder_files()[0].notice.clone()
     else {
@@ -450,7 +450,7 @@ async fn outside_development_mode_a_file_of_the_folder_waits_for_a_yes() {
     bench.gateways.accept(sha256, &ADA).await.unwrap();
     assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
     let again = restarted(&bench).await;
-    again.look_at_folder(&folder).await.unwrap();
+    again.set_folder(&folder).await.unwrap();
     assert!(matches!(
         again.folder_files()[0].notice,
         FileStatus::Taken { .. }

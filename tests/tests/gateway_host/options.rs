@@ -15,7 +15,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::limits::{OPTIONS_FRESH, OPTIONS_RETRY, OPTIONS_USABLE};
 use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::engine::{Choice, EngineError, FieldProblem};
+use switchyard_engine::engine::{ConfirmRequest, EngineError, FieldProblem};
 use switchyard_gateway_host::{Direction, Money, Options, OptionsCall, Version};
 use switchyard_records::NewCustomer;
 use switchyard_tests::merchant::Merchant;
@@ -154,8 +154,8 @@ async fn merchant(url: &str) -> anyhow::Result<Merchant> {
     Ok(merchant)
 }
 
-fn choice(bank: &str) -> Choice {
-    Choice {
+fn choice(bank: &str) -> ConfirmRequest {
+    ConfirmRequest {
         method: "card_usd".into(),
         country: Some("US".into()),
         phone: None,

@@ -121,7 +121,7 @@ async fn a_twin_of_a_request_that_takes_long_is_told_to_come_back() -> anyhow::R
         key: "slow".to_owned(),
         fields: Vec::new(),
     };
-    let Begin::First(under_way) = merchant.state.idempotency.begin(&twin).await? else {
+    let Begin::First(under_way) = merchant.state.idempotency().begin(&twin).await? else {
         anyhow::bail!("nobody was before it");
     };
     let key = [("idempotency-key", "slow")];

@@ -15,7 +15,7 @@ use super::samples;
 use crate::checkout::answers::FormState;
 use crate::checkout::error_page::{self, ErrorPage};
 use crate::checkout::form_fields::{Values, check, needs};
-use crate::checkout::menu::{Asked, Menu};
+use crate::checkout::menu::{GatewayField, Menu};
 use crate::checkout::page_context::PageContext;
 use crate::checkout::request::Selection;
 use crate::checkout::{again, cancel, choose, confirm, details, receipt, result, wait};
@@ -284,7 +284,7 @@ fn errors(failed: &PageContext, open: &PageContext) -> Vec<(String, Response)> {
 fn chosen(context: &PageContext, is_test: bool, number: &str) -> (Selection, FormState) {
     let mut way = samples::way("mtn_bj", is_test);
     if !is_test {
-        let asked = |name: &str, required| Asked {
+        let asked = |name: &str, required| GatewayField {
             name: name.to_owned(),
             label_en: None,
             label_fr: None,

@@ -77,7 +77,7 @@ impl House {
         let caller = self.bench.caller();
         self.bench
             .engine
-            .initialize_payment(&caller, new)
+            .initialize_payment(&caller, new, None)
             .await
             .unwrap()
             .id

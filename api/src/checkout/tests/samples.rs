@@ -18,7 +18,7 @@ use switchyard_engine::access::{App, AppSettings};
 use switchyard_gateway_host::manifest::FieldOption;
 use switchyard_system::ids::Ids;
 
-use crate::checkout::menu::{Asked, PaymentOption};
+use crate::checkout::menu::{GatewayField, PaymentOption};
 use crate::checkout::page_context::{PageContext, Visitor};
 use crate::pages::headers::Nonce;
 use switchyard_core::language::Language;
@@ -138,12 +138,12 @@ pub fn waiting(action: Option<PayerAction>) -> Transaction {
 }
 
 /// A field with values to choose from.
-pub fn bank() -> Asked {
+pub fn bank() -> GatewayField {
     let option = |value: &str, label: &str| FieldOption {
         value: value.to_owned(),
         label: [("en".to_owned(), label.to_owned())].into(),
     };
-    Asked {
+    GatewayField {
         name: "account_bank".to_owned(),
         label_en: Some("Your bank".to_owned()),
         label_fr: Some("Votre banque".to_owned()),

@@ -7,7 +7,7 @@ use switchyard_gateway_host::manifest::Hosts;
 
 use super::super::contract::gateways::{Gateway, InstallOptions};
 use super::super::error::Answer;
-use super::super::input::Asked;
+use super::super::input::QueryParams;
 use super::{Asking, by, taken, upload};
 use crate::openapi::Success;
 use crate::state::ApiState;
@@ -36,10 +36,10 @@ use crate::state::ApiState;
 pub async fn add(
     State(state): State<ApiState>,
     asking: Asking,
-    Asked(terms): Asked<InstallOptions>,
+    QueryParams(terms): QueryParams<InstallOptions>,
     body: Body,
 ) -> Answer {
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     let mut file = upload::received(gateways, body).await?;
     let path = file.whole().await?;
     let hosts = hosts(&terms);

@@ -27,7 +27,7 @@ pub async fn approve(
     Body(named): Body<Approval>,
 ) -> Answer {
     let by = by(&asking, named.why.as_deref());
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     let overview = gateways.approve(&name, &named.sha256, &by).await?;
     ok("Gateway approved successfully", &view::shown(&overview))
 }
@@ -48,7 +48,7 @@ pub async fn reject(
     Body(named): Body<Approval>,
 ) -> Answer {
     let by = by(&asking, named.why.as_deref());
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     let overview = gateways.reject(&name, &named.sha256, &by).await?;
     ok("Gateway rejected successfully", &view::shown(&overview))
 }

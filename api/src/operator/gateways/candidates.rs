@@ -20,7 +20,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "Files.", body = Success<Vec<CandidateFile>>)),
 )]
 pub async fn list(State(state): State<ApiState>) -> Answer {
-    let files = state.engine.gateways().folder_files();
+    let files = state.engine().gateways().folder_files();
     let views: Vec<_> = files.iter().map(view::file).collect();
     ok("Files fetched successfully", &views)
 }
@@ -47,7 +47,7 @@ pub async fn accept(
     Name(sha256): Name,
     Body(said): Body<ChangeReason>,
 ) -> Answer {
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     let by = by(&asking, said.why.as_deref());
     let added = gateways.accept(&sha256, &by).await;
     taken(&state, added).await

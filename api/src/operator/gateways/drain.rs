@@ -27,6 +27,6 @@ pub async fn drain(
     Body(said): Body<ChangeReason>,
 ) -> Answer {
     let by = by(&asking, said.why.as_deref());
-    let overview = state.engine.gateways().drain(&name, &by).await?;
+    let overview = state.engine().gateways().drain(&name, &by).await?;
     ok("Gateway is being drained", &view::shown(&overview))
 }

@@ -24,7 +24,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "The manifest.", body = Success<Proposal>)),
 )]
 pub async fn inspect(State(state): State<ApiState>, body: Body) -> Answer {
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     let mut file = upload::received(gateways, body).await?;
     let proposal = gateways.propose(file.whole().await?).await;
     let proposal = proposal.map_err(upload::without_path)?;

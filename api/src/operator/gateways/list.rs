@@ -20,7 +20,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "Gateways.", body = Success<Vec<GatewaySummary>>)),
 )]
 pub async fn list(State(state): State<ApiState>) -> Answer {
-    let overviews = state.engine.gateways().overviews().await?;
+    let overviews = state.engine().gateways().overviews().await?;
     let views: Vec<_> = overviews.iter().map(view::listed).collect();
     ok("Gateways fetched successfully", &views)
 }

@@ -76,7 +76,7 @@ fn by<'a>(operator: &'a Operator, why: Option<&'a str>) -> ChangeAuthor<'a> {
 
 /// The response to a file that was taken on, or that waits for a second operator.
 async fn taken(state: &ApiState, added: Result<Arc<Version>, LifeError>) -> Answer {
-    let gateways = state.engine.gateways();
+    let gateways = state.engine().gateways();
     match added {
         Ok(version) => {
             let overview = gateways.overview(version.name()).await?;

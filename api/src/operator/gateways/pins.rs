@@ -21,7 +21,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "Pins.", body = Success<Vec<Pin>>)),
 )]
 pub async fn list(State(state): State<ApiState>) -> Answer {
-    let pins = state.engine.gateways().pins();
+    let pins = state.engine().gateways().pins();
     let views: Vec<_> = pins.into_iter().map(view::pin).collect();
     ok("Pins fetched successfully", &views)
 }
@@ -43,7 +43,7 @@ pub async fn create(
     Body(new): Body<NewPin>,
 ) -> Answer {
     let pin = state
-        .engine
+        .engine()
         .gateways()
         .pin(&new.sha256, &by(&asking, None))
         .await?;
@@ -62,7 +62,7 @@ pub async fn create(
 )]
 pub async fn remove(State(state): State<ApiState>, asking: Asking, Name(sha256): Name) -> Answer {
     state
-        .engine
+        .engine()
         .gateways()
         .unpin(&sha256, &by(&asking, None))
         .await?;

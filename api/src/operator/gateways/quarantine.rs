@@ -28,7 +28,7 @@ pub async fn quarantine(
 ) -> Answer {
     let by = by(&asking, said.why.as_deref());
     let overview = state
-        .engine
+        .engine()
         .gateways()
         .quarantine(&name, said.version.as_deref(), &by)
         .await?;

@@ -27,6 +27,6 @@ pub async fn remove(
     Body(said): Body<ChangeReason>,
 ) -> Answer {
     let by = by(&asking, said.why.as_deref());
-    let overview = state.engine.gateways().remove(&name, &by).await?;
+    let overview = state.engine().gateways().remove(&name, &by).await?;
     ok("Gateway removed successfully", &view::shown(&overview))
 }

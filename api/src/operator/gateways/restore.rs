@@ -26,7 +26,7 @@ pub async fn restore(
 ) -> Answer {
     let by = by(&asking, said.why.as_deref());
     let overview = state
-        .engine
+        .engine()
         .gateways()
         .restore(&name, said.version.as_deref(), &by)
         .await?;

@@ -26,7 +26,7 @@ pub async fn roll_back(
 ) -> Answer {
     let by = by(&asking, said.why.as_deref());
     let overview = state
-        .engine
+        .engine()
         .gateways()
         .roll_back(&name, said.version.as_deref(), &by)
         .await?;

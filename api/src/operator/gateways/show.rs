@@ -20,6 +20,6 @@ use crate::state::ApiState;
     responses((status = 200, description = "The gateway.", body = Success<Gateway>)),
 )]
 pub async fn show(State(state): State<ApiState>, Name(name): Name) -> Answer {
-    let overview = state.engine.gateways().overview(&name).await?;
+    let overview = state.engine().gateways().overview(&name).await?;
     ok("Gateway fetched successfully", &view::shown(&overview))
 }

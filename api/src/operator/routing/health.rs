@@ -8,7 +8,7 @@ use super::named;
 use crate::openapi::Success;
 use crate::operator::contract::routing::{ConnectionHealth, HealthFilter};
 use crate::operator::error::Answer;
-use crate::operator::input::{Asked, ok};
+use crate::operator::input::{QueryParams, ok};
 use crate::state::ApiState;
 
 /// Retrieve the recent health of each connection and method
@@ -20,10 +20,13 @@ use crate::state::ApiState;
     params(HealthFilter),
     responses((status = 200, description = "Health.", body = Success<Vec<ConnectionHealth>>)),
 )]
-pub async fn health(State(state): State<ApiState>, Asked(filter): Asked<HealthFilter>) -> Answer {
-    let access = state.engine.access();
+pub async fn health(
+    State(state): State<ApiState>,
+    QueryParams(filter): QueryParams<HealthFilter>,
+) -> Answer {
+    let access = state.engine().access();
     let mut views = Vec::new();
-    for (key, heard) in state.engine.health() {
+    for (key, heard) in state.engine().health() {
         let connection = access.connection(key.connection);
         let owner = connection
             .as_ref()

@@ -23,10 +23,10 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 
 /// Returns a connection with its names. A deleted one has its id only.
 fn named(state: &ApiState, id: ConnectionId) -> NamedConnection {
-    let connection = state.engine.access().connection(id);
+    let connection = state.engine().access().connection(id);
     let names = match &connection {
         Some(connection) => Some((&*connection.gateway, &*connection.account_name)),
-        None => state.engine.sandbox_names(id),
+        None => state.engine().sandbox_names(id),
     };
     NamedConnection {
         connection: Some(id),

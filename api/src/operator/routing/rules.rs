@@ -11,7 +11,7 @@ use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::operator::contract::routing::{NewRules, RoutingRules, RulesQuery, RulesVersion};
 use crate::operator::error::{Answer, not_found};
-use crate::operator::input::{Asked, Body, Id, ok};
+use crate::operator::input::{Body, Id, QueryParams, ok};
 use crate::state::ApiState;
 
 /// Retrieve the routing rules of an app
@@ -26,9 +26,9 @@ use crate::state::ApiState;
 pub async fn show(
     State(state): State<ApiState>,
     Id(app): Id<AppId>,
-    Asked(which): Asked<RulesQuery>,
+    QueryParams(which): QueryParams<RulesQuery>,
 ) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
     let environment = which.environment.unwrap_or(Environment::Sandbox);
     let versions = access.routing_versions(app, environment);
@@ -68,7 +68,7 @@ pub async fn replace(
     Id(app): Id<AppId>,
     Body(new): Body<NewRules>,
 ) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
     let set = RuleSet {
         rules: new.rules,
@@ -108,7 +108,7 @@ pub(super) fn check_names(state: &ApiState, set: &RuleSet) -> Result<(), ApiErro
 }
 
 fn exists(state: &ApiState, pattern: &MethodPattern) -> bool {
-    let engine = &state.engine;
+    let engine = state.engine();
     let (payments, payouts) = (
         engine.directory().payment_methods(),
         engine.directory().payout_methods(),

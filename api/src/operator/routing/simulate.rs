@@ -32,7 +32,7 @@ use crate::state::ApiState;
     responses((status = 200, description = "The result.", body = Success<Simulated>)),
 )]
 pub async fn simulate(State(state): State<ApiState>, Body(asked): Body<Simulation>) -> Answer {
-    let access = state.engine.access();
+    let access = state.engine().access();
     access.app(asked.app).ok_or_else(|| not_found("app"))?;
     let (app, environment) = (asked.app, asked.environment);
     let tried = tried(&state, &asked)?;
@@ -43,7 +43,7 @@ pub async fn simulate(State(state): State<ApiState>, Body(asked): Body<Simulatio
     match (asked.request, asked.traffic) {
         (Some(request), None) => {
             let imagined = imagined(request, &state, app, environment)?;
-            let route = state.engine.imagine(&imagined, tried.as_ref());
+            let route = state.engine().imagine(&imagined, tried.as_ref());
             let stored = access.routing(app, environment);
             let set = tried.or_else(|| stored.map(|stored| stored.set.clone()));
             let view = decision(&state, &imagined, &route, &set.unwrap_or_default());
@@ -52,7 +52,7 @@ pub async fn simulate(State(state): State<ApiState>, Body(asked): Body<Simulatio
         }
         (None, Some(traffic)) => {
             let replay = traffic::replay(&traffic, app, environment, tried)?;
-            let replayed = state.engine.replay(&replay).await?;
+            let replayed = state.engine().replay(&replay).await?;
             let view = traffic::view(&state, &replay, &replayed);
             let view = Simulated::Traffic(Box::new(view));
             ok("Traffic simulated successfully", &view)
@@ -70,7 +70,7 @@ fn tried(state: &ApiState, asked: &Simulation) -> Result<Option<RuleSet>, ApiErr
     if asked.rules.is_none() && asked.fees.is_none() {
         return Ok(None);
     }
-    let access = state.engine.access();
+    let access = state.engine().access();
     let stored = access.routing(asked.app, asked.environment);
     let stored = stored.map(|stored| stored.set.clone()).unwrap_or_default();
     Ok(Some(RuleSet {
@@ -87,7 +87,7 @@ fn imagined(
 ) -> Result<HypotheticalTransaction, ApiError> {
     let amount = Amount::parse_major(&request.amount.to_string(), request.currency)
         .map_err(|why| invalid("request.amount", format!("{why}.")))?;
-    let engine = &state.engine;
+    let engine = state.engine();
     let roll = match request.transaction {
         Some(id) => WeightedDraw::of(id.ulid().random()),
         None => WeightedDraw::of(engine.ids().ulid(engine.clock().now()).random()),

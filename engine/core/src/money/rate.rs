@@ -73,7 +73,7 @@ impl Rate {
 
     fn of(rate: Decimal) -> Result<Self, RateError> {
         let rate = rate.round_sf(RATE_DIGITS).ok_or(RateError::NotARate)?;
-        let fits = rate >= Decimal::new(1, RATE_DECIMALS) && rate <= Decimal::from(RATE_MOST);
+        let fits = rate >= Decimal::new(1, RATE_DECIMALS) && rate <= Decimal::from(MAX_RATE);
         fits.then(|| Self(rate.normalize()))
             .ok_or(RateError::NotARate)
     }
@@ -209,7 +209,7 @@ pub const RATE_DIGITS: u32 = 12;
 /// Decimals of the smallest rate, and the largest rate: the dearest currency against the cheapest,
 /// with room.
 const RATE_DECIMALS: u32 = 12;
-const RATE_MOST: i64 = 1_000_000_000_000;
+const MAX_RATE: i64 = 1_000_000_000_000;
 /// A part of a step below which nothing is rounded up: one ten-thousandth.
 const NOISE_DECIMALS: u32 = 4;
 /// Characters of a rate as a source may write it.

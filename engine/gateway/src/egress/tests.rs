@@ -184,7 +184,7 @@ async fn no_address_that_a_name_can_turn_into_makes_a_connection_to_it() {
     turns.extend(vec![IpAddr::from([127, 0, 0, 1]); turns.len()]);
     let (asked, count) = (Arc::new(AtomicUsize::new(0)), turns.len());
     assert!(count >= 120, "{count} turns");
-    let names = Names::scripted({
+    let names = Resolver::scripted({
         let asked = asked.clone();
         move |_| {
             let turn = asked.fetch_add(1, Ordering::SeqCst);

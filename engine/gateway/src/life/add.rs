@@ -81,7 +81,7 @@ impl Gateways {
         let (record, kept, checked) = task.await.map_err(|_| LifeError::Stopping)??;
         match checked {
             Ok(version) => {
-                self.adopt(record, &version, kept, &by).await?;
+                self.activate(record, &version, kept, &by).await?;
                 Ok(version)
             }
             Err(widens) => {
@@ -109,7 +109,7 @@ impl Gateways {
 
     /// Makes a loaded version the current one: first in the stored record, then for new calls. The
     /// caller holds `changing`.
-    pub(super) async fn adopt(
+    pub(super) async fn activate(
         &self,
         mut record: Record,
         version: &Arc<Version>,
@@ -119,7 +119,7 @@ impl Gateways {
         self.started(version).await?;
         let (life, now) = (&self.0.life, self.0.clock.now());
         let hosts = kept.hosts.clone();
-        let past = record.adopt(kept, by, now);
+        let past = record.activate(kept, by, now);
         let change = record.changes.back().cloned();
         life.keep_with(record, past).await?;
         version.grant(hosts);

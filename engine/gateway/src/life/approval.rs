@@ -209,7 +209,7 @@ impl Gateways {
             let mut version = approved.version;
             version.approved_by = Some(by.who.to_owned());
             let loaded = self.loaded(&record, &version.sha256).await?;
-            self.adopt(record, &loaded, version, &by).await?;
+            self.activate(record, &loaded, version, &by).await?;
         }
         self.overview(name).await
     }

@@ -38,7 +38,7 @@ fn version(letter: char, hosts: &[&str], source: Source) -> StoredVersion {
 fn serving(versions: &[StoredVersion]) -> Record {
     let mut record = Record::new("a");
     for version in versions {
-        record.adopt(version.clone(), &ENGINE, NOW);
+        record.activate(version.clone(), &ENGINE, NOW);
     }
     record
 }

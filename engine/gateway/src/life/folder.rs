@@ -73,13 +73,13 @@ impl Gateways {
     /// # Errors
     /// Returns an error when the folder exists and cannot be read.
     pub async fn watch(&self, folder: &Path) -> io::Result<FolderWatch> {
-        self.look_at_folder(folder).await?;
+        self.set_folder(folder).await?;
         let gateways = self.clone();
         Ok(FolderWatch(tokio::spawn(async move {
             let mut is_readable = true;
             loop {
                 tokio::time::sleep(GATEWAY_FOLDER_POLL_INTERVAL).await;
-                match gateways.look_into_folder(false).await {
+                match gateways.scan_folder(false).await {
                     Ok(()) => is_readable = true,
                     Err(error) if is_readable => {
                         is_readable = false;
@@ -95,9 +95,9 @@ impl Gateways {
     ///
     /// # Errors
     /// Returns an error when the folder exists and cannot be read.
-    pub async fn look_at_folder(&self, folder: &Path) -> io::Result<()> {
+    pub async fn set_folder(&self, folder: &Path) -> io::Result<()> {
         self.0.life.book().folder = Some(folder.to_owned());
-        self.look_into_folder(true).await
+        self.scan_folder(true).await
     }
 
     /// Files of the folder, in order of name.
@@ -145,7 +145,7 @@ impl Gateways {
 
     /// Scans the folder once. `is_first`: files are inspected as they are, because they were there
     /// before the engine started.
-    pub async fn look_into_folder(&self, is_first: bool) -> io::Result<()> {
+    pub async fn scan_folder(&self, is_first: bool) -> io::Result<()> {
         let Some(folder) = self.0.life.book().folder.clone() else {
             return Ok(());
         };

@@ -230,7 +230,7 @@ mod tests {
         assert!(life.store.set(store.clone()).is_ok());
         let mut record = Record::new("a");
         for number in 0..GATEWAY_VERSIONS + 2 {
-            let past = record.adopt(kept(number), &ChangeAuthor::new("ada"), NOW);
+            let past = record.activate(kept(number), &ChangeAuthor::new("ada"), NOW);
             if number == 0 {
                 let sha256 = kept(0).sha256;
                 record
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(found.quarantine.unwrap().reason, reason);
         }
         // Installed once more, it is a version like any other.
-        let past = record.adopt(kept(0), &ChangeAuthor::new("ada"), NOW);
+        let past = record.activate(kept(0), &ChangeAuthor::new("ada"), NOW);
         life.keep_with(record, past).await.unwrap();
         let found = life.remembered("a", &kept(0).sha256).unwrap();
         assert_eq!(found.quarantine, None);

@@ -93,7 +93,7 @@ impl Record {
 
     /// Makes a version current, and clears its quarantine, crashes and drain. Returns the versions
     /// for which there is no room any more.
-    pub(super) fn adopt(
+    pub(super) fn activate(
         &mut self,
         kept: StoredVersion,
         by: &ChangeAuthor<'_>,
@@ -354,7 +354,7 @@ mod tests {
     fn with(versions: &[&str]) -> Record {
         let mut record = Record::new("a");
         for sha256 in versions {
-            record.adopt(kept(sha256), &ME, NOW);
+            record.activate(kept(sha256), &ME, NOW);
         }
         record
     }
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(record.restore(None, &ME, NOW).unwrap().0, "2");
         assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "1");
         record.remove(&ME, NOW).unwrap();
-        record.adopt(kept("2"), &ME, NOW);
+        record.activate(kept("2"), &ME, NOW);
         assert_eq!(record.current.as_deref(), Some("2"));
         let told: Vec<_> = record.changes.iter().map(|change| change.what).collect();
         use ChangeKind::*;
@@ -441,8 +441,8 @@ mod tests {
     fn the_way_back_is_kept_however_old_the_version_is_that_it_leads_to() {
         let mut record = Record::new("a");
         for number in 0..2 * GATEWAY_VERSIONS {
-            record.adopt(kept("the first"), &ME, NOW);
-            record.adopt(kept(&format!("{number:05}")), &ME, NOW);
+            record.activate(kept("the first"), &ME, NOW);
+            record.activate(kept(&format!("{number:05}")), &ME, NOW);
             assert_eq!(record.roll_back(None, &ME, NOW).unwrap(), "the first");
         }
         assert_eq!(record.versions.len(), GATEWAY_VERSIONS);
@@ -452,7 +452,7 @@ mod tests {
     fn a_record_does_not_grow_without_end() {
         let mut record = Record::new("a");
         for number in 0..2 * GATEWAY_VERSIONS {
-            record.adopt(kept(&format!("{number:05}")), &ME, NOW);
+            record.activate(kept(&format!("{number:05}")), &ME, NOW);
         }
         assert_eq!(record.versions.len(), GATEWAY_VERSIONS);
         assert!(

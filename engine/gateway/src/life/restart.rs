@@ -66,7 +66,7 @@ impl Gateways {
             let by = ChangeAuthor::because(ENGINE, "pinned by the settings");
             let adopted = async {
                 let loaded = self.loaded(&record, &version.sha256).await?;
-                self.adopt(record, &loaded, version, &by).await
+                self.activate(record, &loaded, version, &by).await
             };
             if let Err(error) = adopted.await {
                 tracing::error!(gateway.name = name, %error, "failed to adopt a pinned upgrade");

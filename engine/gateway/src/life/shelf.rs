@@ -76,7 +76,7 @@ impl Gateways {
         };
         let record = self.0.life.record(name);
         let record = record.unwrap_or_else(|| Record::new(name));
-        self.adopt(record, &version, kept, by).await?;
+        self.activate(record, &version, kept, by).await?;
         Ok(version)
     }
 

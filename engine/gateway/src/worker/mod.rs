@@ -37,7 +37,7 @@ pub use self::bare::{BareCall, DirectLibrary, DirectStep};
 pub use self::inside::{missing_walls, run};
 use self::not_started::NotStarted;
 use self::process::{KillReason, Process};
-pub(super) use self::record::Death;
+pub(super) use self::record::Crash;
 use self::record::Record;
 pub use self::walls::{WALLS, refused_walls};
 use super::host::StepError;
@@ -158,11 +158,11 @@ impl Worker {
     }
 
     /// Whether it crashed so often that its version has to be quarantined. Returns `true` once.
-    pub(super) fn is_condemned(&self) -> bool {
-        self.record.is_condemned()
+    pub(super) fn is_crash_looping(&self) -> bool {
+        self.record.is_crash_looping()
     }
 
-    pub(super) fn last_death(&self) -> Option<Death> {
+    pub(super) fn last_crash(&self) -> Option<Crash> {
         self.record.last()
     }
 

@@ -298,7 +298,10 @@ impl Process {
             shared.flush();
             shared.keeper_rests = shared.unsent.is_empty() && shared.calls.is_empty();
             let wait = if shared.keeper_rests {
-                self.launch.idle().saturating_sub(rested).min(LOOK_EACH)
+                self.launch
+                    .idle()
+                    .saturating_sub(rested)
+                    .min(CPU_CHECK_INTERVAL)
             } else if shared.unsent.is_empty() {
                 TICK
             } else {
@@ -441,7 +444,7 @@ impl Process {
                 );
                 counter.increment(1);
             }
-            self.record.died(&why);
+            self.record.record_crash(&why);
         }
         let _ = self.end.set(why); // set once, here
         metrics::gauge!("switchyard_gateway_workers").decrement(1.0);
@@ -518,7 +521,7 @@ fn read(
     let mut output = BufReader::with_capacity(64 * 1024, output);
     let is_loaded = match loaded(frame::read(&mut output)) {
         Ok(missing) => {
-            tell_what_is_missing(&missing);
+            warn_of_missing(&missing);
             process.shared.lock().close(LOADING);
             // The caller may be gone; the worker then stops after its idle timeout.
             let _ = tell.send(Ok(Arc::clone(process)));
@@ -558,9 +561,9 @@ fn loaded(first: io::Result<Option<Frame>>) -> Result<Vec<String>, NotStarted> {
 }
 
 /// Logs missing restrictions once per engine process: the system lacks them, not a single worker.
-fn tell_what_is_missing(missing: &[String]) {
-    static TOLD: OnceLock<()> = OnceLock::new();
-    if !missing.is_empty() && TOLD.set(()).is_ok() {
+fn warn_of_missing(missing: &[String]) {
+    static WARNED: OnceLock<()> = OnceLock::new();
+    if !missing.is_empty() && WARNED.set(()).is_ok() {
         let missing = missing.join("; ");
         tracing::warn!(missing, "gateway sandbox incomplete");
     }
@@ -571,7 +574,7 @@ const LOADING: u32 = 0;
 const TICK: Duration = Duration::from_millis(100);
 const FLUSH_EACH: Duration = Duration::from_millis(1);
 /// Interval at which the CPU time of a worker without calls is checked.
-const LOOK_EACH: Duration = Duration::from_secs(1);
+const CPU_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const STUCK: &str = "its worker was ended, because a step took longer than a second";
 const STRAY_CPU: &str =
     "its worker was ended, because it used CPU time while none of its steps was open";

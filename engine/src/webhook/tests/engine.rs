@@ -31,7 +31,7 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
     listen(engine, caller.app.id, &receiver.url).await;
 
     let tx = engine
-        .initialize_payment(&caller, new_payment())
+        .initialize_payment(&caller, new_payment(), None)
         .await
         .unwrap();
     let begun = receiver.received(1).await.remove(0);
@@ -72,7 +72,11 @@ async fn a_webhook_is_stored_in_the_commit_of_its_transaction() {
     denier.deny_next_commit(delayed);
     let created = tokio::spawn({
         let engine = engine.clone();
-        async move { engine.initialize_payment(&caller, new_payment()).await }
+        async move {
+            engine
+                .initialize_payment(&caller, new_payment(), None)
+                .await
+        }
     });
     let has_row = async |table| {
         let rows = engine

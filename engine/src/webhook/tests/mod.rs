@@ -52,14 +52,14 @@ impl Room {
     }
 
     async fn with(store: Store, clock: Clock, settings: WebhookSettings) -> Self {
-        Self::with_names(store, clock, settings, Names::system()).await
+        Self::with_names(store, clock, settings, Resolver::system()).await
     }
 
     async fn with_names(
         store: Store,
         clock: Clock,
         settings: WebhookSettings,
-        names: Names,
+        names: Resolver,
     ) -> Self {
         let settings = WebhookSettings {
             allow_private: true,
@@ -69,7 +69,12 @@ impl Room {
     }
 
     /// Starts with the given settings: they must allow receivers on this machine explicitly.
-    async fn as_set(store: Store, clock: Clock, settings: WebhookSettings, names: Names) -> Self {
+    async fn as_set(
+        store: Store,
+        clock: Clock,
+        settings: WebhookSettings,
+        names: Resolver,
+    ) -> Self {
         let ids = Ids::system();
         let master = MasterKey::from_text(&Secret::new("11".repeat(32)), "a test").unwrap();
         let vault = Vault::new(&master, ids.clone());

@@ -100,7 +100,7 @@ async fn the_depth_of_the_outbox_is_known_again_after_a_sweep() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_in_one_delivery_stops_no_other_and_loses_nothing() {
-    let names = Names::scripted(|name| panic!("a test panics when asked for {name}"));
+    let names = Resolver::scripted(|name| panic!("a test panics when asked for {name}"));
     let (store, clock) = (Store::memory(), Clock::manual(START));
     let room = Room::with_names(store, clock, WebhookSettings::default(), names).await;
     let receiver = Receiver::good().await;

@@ -18,7 +18,7 @@ async fn a_name_that_points_to_this_machine_or_its_network_is_refused_at_that_de
         .chain(privately.map(|address| address.parse().ok()))
         .collect();
     let looks = Arc::new(AtomicUsize::new(0));
-    let names = Names::scripted({
+    let names = Resolver::scripted({
         let (looks, turns) = (looks.clone(), turns.clone());
         move |_| {
             let turn = turns[looks.fetch_add(1, Ordering::SeqCst) % turns.len()];

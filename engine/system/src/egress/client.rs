@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tower::{Layer, Service};
 use url::Url;
 
-use super::{Forbidden, Names, Policy, VetError};
+use super::{Forbidden, Policy, Resolver, VetError};
 
 /// Sends requests to targets that the policy allows. Cloning shares the connections.
 #[derive(Clone)]
@@ -74,7 +74,7 @@ pub struct Probe {
 }
 
 impl Client {
-    pub fn new(policy: Policy, names: Names) -> Result<Self, ClientError> {
+    pub fn new(policy: Policy, names: Resolver) -> Result<Self, ClientError> {
         #[cfg(feature = "simulation")]
         if crate::simulation::is_on() {
             return Self::simulated(policy, names);
@@ -85,7 +85,7 @@ impl Client {
     /// Client that sends nothing, shared by all simulated worlds: creating one takes longer than a
     /// history.
     #[cfg(feature = "simulation")]
-    fn simulated(policy: Policy, names: Names) -> Result<Self, ClientError> {
+    fn simulated(policy: Policy, names: Resolver) -> Result<Self, ClientError> {
         static HTTP: std::sync::OnceLock<reqwest::Client> = std::sync::OnceLock::new();
         let http = match HTTP.get() {
             Some(http) => http.clone(),
@@ -100,7 +100,7 @@ impl Client {
         })
     }
 
-    fn made(policy: Policy, names: Names) -> Result<Self, ClientError> {
+    fn made(policy: Policy, names: Resolver) -> Result<Self, ClientError> {
         let policy = Arc::new(policy);
         let resolver = VettingResolver {
             policy: policy.clone(),
@@ -166,7 +166,7 @@ fn known(cause: &(dyn Error + 'static)) -> Option<Failure> {
 /// The resolver of a client: every connection to a name goes through it, and only through it.
 struct VettingResolver {
     policy: Arc<Policy>,
-    names: Names,
+    names: Resolver,
 }
 
 impl Resolve for VettingResolver {

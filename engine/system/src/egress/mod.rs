@@ -85,7 +85,7 @@ pub enum VetError {
 
 /// Resolver of names: the system's, or a script in tests. Clones share it.
 #[derive(Clone)]
-pub struct Names(Arc<Lookup>);
+pub struct Resolver(Arc<Lookup>);
 
 type Lookup = dyn Fn(String) -> Resolving + Send + Sync;
 type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
@@ -136,7 +136,7 @@ impl Policy {
     }
 }
 
-impl Names {
+impl Resolver {
     pub fn system() -> Self {
         Self(Arc::new(|name| {
             Box::pin(async move {
@@ -199,7 +199,11 @@ pub fn read_url(text: &str) -> Result<Url, Forbidden> {
 }
 
 /// Resolves the URL's host, once, and answers its addresses if every one of them may be reached.
-pub async fn vet(url: &Url, policy: &Policy, names: &Names) -> Result<Vec<SocketAddr>, VetError> {
+pub async fn vet(
+    url: &Url,
+    policy: &Policy,
+    names: &Resolver,
+) -> Result<Vec<SocketAddr>, VetError> {
     policy.check_url(url)?;
     let port = url.port_or_known_default().ok_or(Forbidden::NotAUrl)?;
     match url.host() {

@@ -22,7 +22,7 @@ const REBOUND: &[(&str, &str)] = &[
 #[tokio::test]
 async fn what_is_not_public_is_refused_before_anything_is_sent() {
     assert!(FORBIDDEN.len() + REBOUND.len() >= 60);
-    let names = Names::scripted(|_| vec!["93.184.215.14".parse().unwrap()]);
+    let names = Resolver::scripted(|_| vec!["93.184.215.14".parse().unwrap()]);
     for (target, gives_away) in FORBIDDEN {
         let refused = match read_url(target) {
             Ok(url) => vet(&url, &Policy::default(), &names)
@@ -39,7 +39,7 @@ async fn what_is_not_public_is_refused_before_anything_is_sent() {
 async fn a_name_is_refused_when_any_of_its_addresses_is() {
     for (name, addresses) in REBOUND {
         let found: Vec<IpAddr> = addresses.split(' ').map(|a| a.parse().unwrap()).collect();
-        let names = Names::scripted(move |_| found.clone());
+        let names = Resolver::scripted(move |_| found.clone());
         let url = read_url(&format!("https://{name}/hook")).unwrap();
         let refused = vet(&url, &Policy::default(), &names).await;
         assert!(
@@ -51,7 +51,7 @@ async fn a_name_is_refused_when_any_of_its_addresses_is() {
 
 #[tokio::test]
 async fn public_targets_are_allowed() {
-    let names = Names::scripted(|_| vec!["93.184.215.14".parse().unwrap()]);
+    let names = Resolver::scripted(|_| vec!["93.184.215.14".parse().unwrap()]);
     let targets = [
         "https://shop.example/hook",
         "http://shop.example/hook?a=b#c",
@@ -105,7 +105,7 @@ fn development_mode_allows_private_networks_and_any_port_but_never_metadata() {
 
 #[tokio::test]
 async fn a_name_without_addresses_is_no_refusal_but_a_fault_of_dns() {
-    let names = Names::scripted(|_| Vec::new());
+    let names = Resolver::scripted(|_| Vec::new());
     let url = read_url("https://nowhere.example/").unwrap();
     let unresolved = vet(&url, &Policy::default(), &names).await;
     assert!(matches!(unresolved, Err(VetError::Unresolved { .. })));
@@ -117,7 +117,7 @@ async fn a_name_that_turns_private_after_the_look_is_not_connected_to() {
     let trap = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = trap.local_addr().unwrap().port();
     let asked = std::sync::Arc::new(AtomicUsize::new(0));
-    let names = Names::scripted({
+    let names = Resolver::scripted({
         let asked = asked.clone();
         move |_| match asked.fetch_add(1, Ordering::SeqCst) {
             0 => vec!["93.184.215.14".parse().unwrap()],
@@ -183,7 +183,7 @@ async fn no_target_makes_a_connection_to_this_machine() {
     };
     // Public at every other look: a name whose answers are not to be kept.
     let looks = AtomicUsize::new(0);
-    let names = Names::scripted(move |name| match name {
+    let names = Resolver::scripted(move |name| match name {
         "rebinding.example" if looks.fetch_add(1, Ordering::SeqCst) % 2 == 1 => {
             vec!["8.8.8.8".parse().unwrap()]
         }
@@ -299,7 +299,7 @@ fn development_client() -> Client {
         allow_private: true,
         ..Policy::default()
     };
-    let names = Names::scripted(|name| match name {
+    let names = Resolver::scripted(|name| match name {
         "loop.example" => vec!["127.0.0.1".parse().unwrap()],
         _ => Vec::new(),
     });

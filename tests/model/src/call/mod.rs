@@ -10,7 +10,7 @@ pub use self::steps::Step;
 pub use self::world::{CallScope, Calls};
 use self::world::{Known, decode, encode};
 use crate::search::{Bounds, Found, Model, Next};
-use switchyard_core::journal::{self, Asked, Failure, NotFound, Recovered, Row, Stage};
+use switchyard_core::journal::{self, Failure, NotFound, Recovered, Row, Stage, StatusQuery};
 
 /// A promise about the calls of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +45,7 @@ pub trait Rules: Default + Sync {
         journal::is_not_sent(submits, may_have_left)
     }
 
-    fn not_found(&self, rows: &[Row], promised: Duration, asked: &Asked) -> NotFound {
+    fn not_found(&self, rows: &[Row], promised: Duration, asked: &StatusQuery) -> NotFound {
         journal::not_found(rows, promised, asked)
     }
 

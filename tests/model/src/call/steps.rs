@@ -8,7 +8,7 @@ use super::world::{
 use super::{CallPromise, Rules};
 use crate::base::NOW;
 use crate::search::Next;
-use switchyard_core::journal::{Asked, Failure, NotFound, Row, Stage, Tally};
+use switchyard_core::journal::{Failure, NotFound, Row, Stage, StatusQuery, Tally};
 use switchyard_core::time::Timestamp;
 
 /// Result of writing a row.
@@ -369,7 +369,7 @@ fn told<R: Rules>(world: &mut Calls, rules: &R, is_readable: bool) {
     let Some(query) = world.query.take() else {
         return;
     };
-    let asked = Asked {
+    let asked = StatusQuery {
         at: time(query.age),
         config_changed_at: world.changed.map(time),
         began: time(world.began),

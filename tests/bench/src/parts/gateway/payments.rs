@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use switchyard_core::transaction::{ClientContext, State};
 use switchyard_engine::access::Caller;
-use switchyard_engine::engine::{Choice, Engine, EngineSettings};
+use switchyard_engine::engine::{ConfirmRequest, Engine, EngineSettings};
 use switchyard_engine::testing::Bench;
 use switchyard_records::NewCustomer;
 
@@ -70,15 +70,18 @@ impl Work for Payer {
 
     async fn once(&self, (): &mut (), number: u64) -> Result<()> {
         let new = subject::payment(number);
-        let made = self.engine.initialize_payment(&self.caller, new).await?;
+        let made = self
+            .engine
+            .initialize_payment(&self.caller, new, None)
+            .await?;
         let end = self.engine.confirm(made.id, choice()).await?;
         ensure!(end.state == State::Succeeded, "not paid: {:?}", end.state);
         Ok(())
     }
 }
 
-fn choice() -> Choice {
-    Choice {
+fn choice() -> ConfirmRequest {
+    ConfirmRequest {
         method: "switchyard_payment_demo".to_owned(),
         country: Some("US".to_owned()),
         phone: Some("4149518161".to_owned()),
