@@ -30,6 +30,8 @@ pub(crate) struct PendingSignIn {
 #[derive(Clone)]
 pub(crate) struct PendingSetup {
     pub secret: Secret<Vec<u8>>,
+    /// Sign-in that began it. `None`: a session did.
+    pub sign_in: Option<Fingerprint>,
     pub since: Timestamp,
 }
 
@@ -63,6 +65,19 @@ impl Pending {
         let setup = self.set_ups.get(&user)?;
         let is_valid = now.since(setup.since) < SECOND_FACTOR_WINDOW;
         is_valid.then(|| setup.secret.clone())
+    }
+
+    /// Secret of the set-up that this sign-in began, to show it again after a wrong code. Another
+    /// sign-in of the same user never gets it: one of the two may be of an attacker.
+    pub fn setup_begun_by(
+        &self,
+        user: UserId,
+        token: &str,
+        now: Timestamp,
+    ) -> Option<Secret<Vec<u8>>> {
+        let setup = self.set_ups.get(&user)?;
+        let is_own = setup.sign_in == Some(Fingerprint::of(token));
+        self.setup_of(user, now).filter(|_| is_own)
     }
 
     /// Drops the set-up of a user, when it was confirmed or their credentials changed.

@@ -5,6 +5,7 @@ use switchyard_core::ids::UserId;
 use crate::audit::{Actor, NewEntry, Origin};
 use crate::authorize::Identity;
 use crate::error::UsersError;
+use crate::fingerprint::Fingerprint;
 use crate::pending::PendingSetup;
 use crate::session::NewSession;
 use crate::totp::{self, RecoveryCodes, StoredTotp, TotpSetup};
@@ -24,7 +25,7 @@ impl Users {
     pub fn begin_setup(&self, who: &Identity) -> Result<TotpSetup, UsersError> {
         let user = self.live_user(who)?;
         self.check_recently_authenticated(who)?;
-        Ok(self.new_setup(&user))
+        Ok(self.new_setup(&user, None))
     }
 
     /// Confirms a set-up with a code of the authenticator, and ends the other sessions.
@@ -49,7 +50,7 @@ impl Users {
         let (_, user) = self.pending_sign_in(pending)?;
         match user.has_totp() {
             true => Err(UsersError::SignInExpired),
-            false => Ok(self.new_setup(&user)),
+            false => Ok(self.setup_begun_by(&user, pending)),
         }
     }
 
@@ -110,11 +111,25 @@ impl Users {
             .await
     }
 
-    fn new_setup(&self, user: &User) -> TotpSetup {
+    /// The set-up that this sign-in began, or a new one.
+    fn setup_begun_by(&self, user: &User, pending: &str) -> TotpSetup {
+        let now = self.0.clock.now();
+        let begun = self.0.pending.lock().setup_begun_by(user.id, pending, now);
+        match begun {
+            Some(secret) => TotpSetup::new(secret.expose(), &self.0.options.issuer, &user.email),
+            None => self.new_setup(user, Some(Fingerprint::of(pending))),
+        }
+    }
+
+    fn new_setup(&self, user: &User, sign_in: Option<Fingerprint>) -> TotpSetup {
         let secret = totp::new_secret(&self.0.ids);
         let setup = TotpSetup::new(secret.expose(), &self.0.options.issuer, &user.email);
         let since = self.0.clock.now();
-        let pending = PendingSetup { secret, since };
+        let pending = PendingSetup {
+            secret,
+            sign_in,
+            since,
+        };
         self.0.pending.lock().add_setup(user.id, pending);
         setup
     }

@@ -1,7 +1,7 @@
 //! The audit log: contents, filters, the chain of hashes.
 
 use serde_json::json;
-use switchyard_store::{Batch, CrashingKv, Death, MemoryDisk, Table};
+use switchyard_store::{Batch, CrashPoint, CrashingKv, MemoryDisk, Table};
 
 use super::*;
 
@@ -189,7 +189,7 @@ async fn removal_of_the_last_entries_shows_in_the_head() {
 
 #[tokio::test]
 async fn the_chain_continues_after_a_crash_at_any_flush() {
-    for death in (1..8).flat_map(|n| [Death::Before(n), Death::After(n)]) {
+    for death in (1..8).flat_map(|n| [CrashPoint::Before(n), CrashPoint::After(n)]) {
         let disk = MemoryDisk::default();
         let process = CrashingKv::new(&disk, death);
         let world = World::on(process.store(), SecondFactor::Optional).await;
@@ -203,7 +203,7 @@ async fn the_chain_continues_after_a_crash_at_any_flush() {
             }
         }
         process.kill();
-        let process = CrashingKv::new(&disk, Death::Never);
+        let process = CrashingKv::new(&disk, CrashPoint::Never);
         let world = World::on(process.store(), SecondFactor::Optional).await;
         append(&world, 2).await;
         let report = world.users.verify_chain().await.unwrap();

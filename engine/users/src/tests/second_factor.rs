@@ -282,3 +282,26 @@ async fn re_authentication_takes_all_factors_and_gives_a_new_token() {
     keys(&who).unwrap();
     assert_eq!(renewed.session.created_at, first.session.session.created_at);
 }
+
+#[tokio::test]
+async fn a_set_up_is_shown_again_to_the_sign_in_that_began_it_and_to_no_other() {
+    let world = World::with_second_factor().await;
+    world.owner("ada@example.com", ACME).await;
+    let mut pending = Vec::new();
+    for _ in 0..2 {
+        match world.sign_in("ada@example.com", PASSWORD).await {
+            SignIn::NeedsTotpSetup(token) => pending.push(token),
+            other => panic!("{other:?}"),
+        }
+    }
+    let shown = |at: usize| {
+        let setup = world.users.begin_first_setup(pending[at].expose());
+        setup.unwrap().secret.expose().clone()
+    };
+    let first = shown(0);
+    assert_eq!(shown(0), first);
+    let other = shown(1);
+    assert_ne!(other, first);
+    // The other one has replaced it.
+    assert_ne!(shown(0), first);
+}
