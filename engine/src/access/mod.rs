@@ -14,6 +14,7 @@ mod connection;
 mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod installation;
 mod key;
 mod limits;
 mod master_key;
@@ -45,6 +46,7 @@ pub use self::app::{App, AppChange, AppSettings, NewApp};
 pub use self::branding::Picture;
 pub use self::connection::{Connection, ConnectionChange, Deletion, NewConnection};
 pub use self::error::{AccessError, Unauthorized};
+pub use self::installation::InstallationVault;
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
 pub use self::master_key::{MasterKey, MasterKeyError};

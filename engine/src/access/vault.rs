@@ -118,6 +118,10 @@ impl Vault {
         }
     }
 
+    pub(super) fn has_data_key(&self, account: AccountId) -> bool {
+        self.0.data_keys.read().contains_key(&account)
+    }
+
     /// Makes the data key of a new account, and keeps it open. The row has to be stored with the
     /// account.
     pub(super) fn new_data_key(&self, account: AccountId) -> Result<DataKeyRow, VaultError> {
