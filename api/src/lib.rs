@@ -9,6 +9,7 @@ pub mod checkout;
 pub mod cli;
 pub mod client;
 pub mod config;
+pub mod console;
 mod docs;
 pub mod envelope;
 pub mod error;

@@ -7,8 +7,8 @@ use url::Url;
 use super::crypto::{self, CryptoView};
 use super::leave::{shown_host, web_address};
 use super::page_context::{PageContext, Row};
-use super::qr;
 use super::wait::masked;
+use crate::pages::qr;
 
 #[derive(Default)]
 pub struct ActionView {

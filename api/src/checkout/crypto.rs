@@ -228,7 +228,7 @@ mod tests {
         let view = sent_by(None);
         assert_eq!(view.qrs.len(), 2);
         assert_eq!(view.qrs[0].caption, "Address only");
-        let drawn = crate::checkout::qr::svg(&view.address, "Address only").unwrap();
+        let drawn = crate::pages::qr::svg(&view.address, "Address only").unwrap();
         assert_eq!(view.qrs[0].svg, drawn);
         assert!(
             view.warnings[1].contains("12.5\u{a0}USDC") && view.warnings[1].contains("Ethereum")

@@ -39,7 +39,6 @@ mod money;
 mod offer;
 mod page_context;
 mod patience;
-mod qr;
 mod receipt;
 mod request;
 mod result;

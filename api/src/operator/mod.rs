@@ -40,6 +40,7 @@ use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 
+pub use transactions::full_view;
 pub use trigger::TRIGGERS;
 
 use crate::operations::Draining;

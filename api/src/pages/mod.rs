@@ -3,4 +3,5 @@
 
 pub mod headers;
 pub mod messages;
+pub mod qr;
 pub mod style;

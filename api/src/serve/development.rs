@@ -13,6 +13,7 @@ use switchyard_core::ids::AppId;
 use switchyard_core::secret::Secret;
 use switchyard_engine::access::{Access, DevelopmentKeys};
 
+use super::console::SignInLinks;
 use crate::config::Settings;
 
 /// `dev.json`, as far as it is read again. Names are part of the contract with tests and examples.
@@ -40,7 +41,7 @@ pub async fn seed(access: &Access, settings: &Settings) -> anyhow::Result<Develo
 }
 
 /// Says what was made and what to do with it.
-pub fn welcome(settings: &Settings, keys: &DevelopmentKeys) -> io::Result<()> {
+pub fn welcome(settings: &Settings, keys: &DevelopmentKeys, links: &SignInLinks) -> io::Result<()> {
     let url = base_url(settings);
     let secret = keys.sandbox_secret_key.expose();
     let file = file(settings);
@@ -55,6 +56,10 @@ pub fn welcome(settings: &Settings, keys: &DevelopmentKeys) -> io::Result<()> {
   operator token      {operator}
   app                 {app}
   all of it in        {file}
+
+  console, as owner     {owner}
+  console, as operator  {as_operator}
+                      (each link signs in once, within 10 minutes; a restart prints new ones)
 
   documentation       {url}/docs
   health, metrics     {url}/readyz  {url}/metrics
@@ -76,6 +81,8 @@ curl -s {url}/v1/payments/initialize \
         live_public = keys.live_public_key.expose(),
         operator = keys.operator_token.expose(),
         app = keys.app,
+        owner = links.owner.expose(),
+        as_operator = links.operator.expose(),
         file = file.display(),
         mails = mails(settings),
         program = program(),

@@ -7,6 +7,7 @@
 mod admission;
 pub(crate) mod backups;
 mod checks;
+mod console;
 mod copy;
 mod development;
 mod examine;
@@ -163,6 +164,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         draining: draining.clone(),
         trust: routes::trust(&settings)?,
         request_timeout: settings.server.request_timeout.0,
+        console: console::users(&engine, &settings).await?,
     };
     let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let admin_address = admin_address.unwrap_or(settings.server.listen);
@@ -175,8 +177,9 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     warn_of_settings(&warnings);
     warn_of_hold(&engine);
     warn_of_development(&settings, &engine);
-    if let Some(keys) = keys {
-        development::welcome(&settings, &keys)?;
+    if let (Some(keys), Some(users)) = (keys, &parts.console) {
+        let links = console::seed(users, &engine, &settings, &keys).await?;
+        development::welcome(&settings, &keys, &links)?;
     }
     let doors = tokio::spawn(open_doors(listener, admin, parts, totals, settings.clone()));
     let ended = run_until_shutdown(doors, draining, signals, &settings, &engine).await;

@@ -9,12 +9,13 @@ use axum::http::HeaderName;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use switchyard_core::limits::BODY_BYTES;
+use switchyard_users::Users;
 
 use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
 use crate::operations::{Draining, Operations, Trust, identify};
 use crate::state::ApiState;
-use crate::{callbacks, checkout, docs, operator, routes, without_key};
+use crate::{callbacks, checkout, console, docs, operator, routes, without_key};
 
 /// State that the routes share.
 pub struct ServerContext {
@@ -23,6 +24,8 @@ pub struct ServerContext {
     pub draining: Draining,
     pub trust: Trust,
     pub request_timeout: Duration,
+    /// Users of the console. `None`: there is no console.
+    pub console: Option<Users>,
 }
 
 impl ServerContext {
@@ -38,7 +41,14 @@ impl ServerContext {
 
     /// Both, for one listener.
     pub fn all(&self) -> Router {
-        self.surrounded(self.public_routes().merge(self.admin_routes()))
+        let routes = self.public_routes().merge(self.admin_routes());
+        self.surrounded(match &self.console {
+            Some(users) => {
+                let console = console::router(self.state.clone(), users.clone());
+                routes.merge(console.with_state(()))
+            }
+            None => routes,
+        })
     }
 
     fn public_routes(&self) -> Router<ApiState> {
@@ -131,6 +141,7 @@ mod tests {
                 country_header: None,
             },
             request_timeout: Duration::from_secs(30),
+            console: None,
         };
         (bench, parts.all())
     }

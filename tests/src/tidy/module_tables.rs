@@ -264,6 +264,10 @@ pub(super) const API: &[Uses] = &[
     ),
     ("client", &["state"]),
     ("config", &[]),
+    (
+        "console",
+        &["client", "frame", "operator", "pages", "state"],
+    ),
     ("docs", &["error", "frame", "openapi", "operator", "state"]),
     ("envelope", &["error"]),
     ("error", &[]),
@@ -328,6 +332,7 @@ pub(super) const API: &[Uses] = &[
             "callbacks",
             "checkout",
             "config",
+            "console",
             "docs",
             "error",
             "geoip",

@@ -1,0 +1,164 @@
+//! Console: pages for the users of accounts and of the installation.
+//!
+//! ```text
+//! GET/POST /console/sign-in              password; then …/code or …/set-up
+//! GET/POST /console/link/{token}         invitation, new password
+//! GET  /console/                         apps
+//! GET  /console/apps/{app}/{environment}/payments[/{id}]   and …/payouts
+//! GET  /console/account                  sessions; POST …/sessions, /console/sign-out
+//! ```
+//!
+//! Promises: every page works without script, as plain forms and links; [`switchyard_users`] decides
+//! what a reader may see, and an app of another account does not exist; a form is taken from the
+//! console's own pages only; personal data is masked for roles that may not see it. Left out: any
+//! decision about money, which is the engine's.
+
+mod account;
+mod apps;
+mod cookies;
+mod frame;
+mod links;
+mod list;
+mod messages_of;
+mod page;
+mod sign_in;
+mod state;
+#[cfg(test)]
+mod tests;
+mod text;
+mod timeline;
+mod transaction;
+mod words;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{get, post};
+use switchyard_core::language::Language;
+use switchyard_users::Users;
+use tower_http::compression::CompressionLayer;
+
+use self::page::{Failed, Page};
+use self::state::ConsoleState;
+use crate::pages::messages;
+use crate::state::ApiState;
+
+/// Path of all pages of the console.
+pub const PREFIX: &str = "/console";
+/// Largest form that is read, in bytes.
+const FORM_BYTES: usize = 16 * 1_024;
+
+/// The routes of the console.
+pub fn router(api: ApiState, users: Users) -> Router {
+    messages::warm_up();
+    let state = ConsoleState::new(api, users);
+    let at = |path: &str| format!("{PREFIX}{path}");
+    let in_app = |path: &str| format!("{PREFIX}/apps/{{app}}/{{environment}}/{path}");
+    Router::new()
+        .route(PREFIX, get(start))
+        .route(&at("/"), get(apps::get))
+        .route(&at("/sign-in"), get(sign_in::get).post(sign_in::post))
+        .route(&at("/sign-in/code"), post(sign_in::post_code))
+        .route(&at("/sign-in/set-up"), post(sign_in::post_set_up))
+        .route(&at("/sign-out"), post(sign_in::sign_out))
+        .route(&at("/link/{token}"), get(links::get).post(links::post))
+        .route(&at("/account"), get(account::get))
+        .route(&at("/account/sessions"), post(account::end_sessions))
+        .route(&in_app("payments"), get(list::payments))
+        .route(&in_app("payouts"), get(list::payouts))
+        .route(&in_app("payments/{id}"), get(transaction::payment))
+        .route(&in_app("payouts/{id}"), get(transaction::payout))
+        .route(&at("/{*nothing}"), get(nowhere))
+        .layer(CompressionLayer::new())
+        .layer(DefaultBodyLimit::max(FORM_BYTES))
+        .layer(from_fn_with_state(state.clone(), choose_language))
+        .layer(from_fn_with_state(state.clone(), only_own_forms))
+        .with_state(state)
+}
+
+async fn start(page: Page) -> Response {
+    page.go(&page.link(""))
+}
+
+async fn nowhere(page: Page) -> Response {
+    page.failed(Failed::NotFound)
+}
+
+/// Leads a form that another site sent to the sign-in, and does nothing else with it. Browsers name
+/// the site of a form in `Sec-Fetch-Site`, older ones only in `Origin`.
+async fn only_own_forms(
+    State(state): State<ConsoleState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if request.method() != Method::POST || !is_foreign(request.headers()) {
+        return next.run(request).await;
+    }
+    let page = of_request(&state, &request);
+    page.go(&page.link("sign-in?notice=foreign"))
+}
+
+/// Whether the page of another site sent a request.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let header = |name: &str| {
+        let value = headers.get(name);
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    };
+    match (header("sec-fetch-site"), header("origin")) {
+        ("", "") | ("same-origin" | "none", _) => false,
+        ("", origin) => {
+            let origin = url::Url::parse(origin).ok();
+            origin.is_none_or(|origin| origin.authority() != header("host"))
+        }
+        _ => true,
+    }
+}
+
+/// Keeps the language of `?lang=` in a cookie, and leads to the same address without it.
+async fn choose_language(
+    State(state): State<ConsoleState>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    let pairs = || url::form_urlencoded::parse(query.as_bytes());
+    let chosen = pairs().find(|(name, _)| name == "lang");
+    let chosen = chosen.and_then(|(_, tag)| Language::of(&tag));
+    let (Some(language), &Method::GET) = (chosen, request.method()) else {
+        return next.run(request).await;
+    };
+    let mut rest = url::form_urlencoded::Serializer::new(String::new());
+    rest.extend_pairs(pairs().filter(|(name, _)| name != "lang"));
+    let page = of_request(&state, &request);
+    let path = page.address().split('?').next().unwrap_or_default();
+    let to = match rest.finish() {
+        rest if rest.is_empty() => path.to_owned(),
+        rest => format!("{path}?{rest}"),
+    };
+    let cookie = cookies::keep_language(language, state.is_https());
+    sign_in::with_cookie(page.go(&to), &cookie)
+}
+
+fn of_request(state: &ConsoleState, request: &Request) -> Page {
+    Page::new(
+        state,
+        request.uri(),
+        request.headers(),
+        request.extensions(),
+        None,
+    )
+}
+
+/// The response of a handler, or the page for what it could not show.
+fn answer(page: &Page, result: Result<Response, Failed>) -> Response {
+    result.unwrap_or_else(|failed| page.failed(failed))
+}
+
+/// Shows a page with status 200.
+fn shown(page: &Page, template: &impl askama::Template) -> Response {
+    page.show(StatusCode::OK, template)
+}

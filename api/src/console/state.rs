@@ -1,0 +1,74 @@
+//! State that all requests of the console share.
+
+use std::sync::Arc;
+
+use switchyard_core::ids::TransactionId;
+use switchyard_engine::engine::Engine;
+use switchyard_users::Users;
+use url::Url;
+
+use crate::state::ApiState;
+
+/// A handle, cloned with every route and layer for every request.
+#[derive(Clone)]
+pub struct ConsoleState(Arc<Inner>);
+
+struct Inner {
+    api: ApiState,
+    users: Users,
+    /// Path of the public URL, without a slash at its end: most often empty.
+    base: String,
+    host: String,
+    /// Users reach the console by https.
+    https: bool,
+}
+
+impl ConsoleState {
+    pub fn new(api: ApiState, users: Users) -> Self {
+        let public = Url::parse(&api.engine().settings().public_url).ok();
+        let path = public.as_ref().map_or("", Url::path);
+        let host = public.as_ref().and_then(Url::host_str);
+        Self(Arc::new(Inner {
+            base: path.trim_end_matches('/').to_owned(),
+            host: host.unwrap_or_default().to_owned(),
+            https: public.as_ref().is_some_and(|url| url.scheme() == "https"),
+            api,
+            users,
+        }))
+    }
+
+    pub fn api(&self) -> &ApiState {
+        &self.0.api
+    }
+
+    pub fn engine(&self) -> &Engine {
+        self.0.api.engine()
+    }
+
+    pub fn users(&self) -> &Users {
+        &self.0.users
+    }
+
+    /// Path before all addresses, without a slash at its end: most often empty.
+    pub fn base(&self) -> &str {
+        &self.0.base
+    }
+
+    pub fn host(&self) -> &str {
+        &self.0.host
+    }
+
+    pub fn is_https(&self) -> bool {
+        self.0.https
+    }
+
+    /// Path of the console, without a slash at its end.
+    pub fn prefix(&self) -> String {
+        format!("{}{}", self.0.base, super::PREFIX)
+    }
+
+    /// Address of the checkout page of a payment.
+    pub fn checkout_url(&self, id: TransactionId) -> String {
+        format!("{}/checkout/{id}", self.0.base)
+    }
+}

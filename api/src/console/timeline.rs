@@ -1,0 +1,283 @@
+//! Timeline of a transaction in the reader's words: steps, calls to providers and callbacks.
+
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::Transaction;
+use switchyard_engine::callback::CallbackState;
+
+use super::text::Text;
+use crate::operator::contract::callbacks::Callback;
+use crate::operator::contract::timeline::{Event, ProviderCall, TimelineEntry};
+
+/// Entry of the timeline.
+pub struct Entry {
+    /// Class of the style sheet: `money`, `bad`, `warn` or empty.
+    pub class: &'static str,
+    /// Name of the icon.
+    pub icon: &'static str,
+    pub iso: String,
+    /// Time of day to the second.
+    pub time: String,
+    /// Time since the start, such as `+31 s`. Empty for the first entry.
+    pub offset: String,
+    pub title: String,
+    pub detail: String,
+    /// Request and response, or a callback, without secrets.
+    pub raw: Option<String>,
+    /// Name of the link that opens the raw text.
+    pub raw_label: String,
+}
+
+/// What an entry says, before its times.
+struct Said {
+    class: &'static str,
+    icon: &'static str,
+    message: &'static str,
+    detail: String,
+}
+
+/// Entries of a transaction's timeline, oldest first.
+///
+/// `may_see_raw`: whether requests and callbacks are shown, which name people and their numbers.
+pub fn entries(
+    timeline: &[TimelineEntry],
+    tx: &Transaction,
+    text: Text,
+    may_see_raw: bool,
+) -> Vec<Entry> {
+    let entry = |entry: &TimelineEntry| {
+        let at = entry.at().0;
+        let (said, raw) = said(entry, text);
+        let iso = at.to_string();
+        Entry {
+            class: said.class,
+            icon: said.icon,
+            time: iso.get(11..19).unwrap_or_default().to_owned(),
+            iso,
+            offset: offset(at.since(tx.created_at).as_secs()),
+            title: text.say(said.message),
+            detail: said.detail,
+            raw_label: match entry {
+                TimelineEntry::Callback { .. } => text.say("console-raw-callback"),
+                _ => text.say("console-raw-call"),
+            },
+            raw: raw.filter(|_| may_see_raw),
+        }
+    };
+    timeline.iter().map(entry).collect()
+}
+
+fn said(entry: &TimelineEntry, text: Text) -> (Said, Option<String>) {
+    match entry {
+        TimelineEntry::Event { event, .. } => (event_said(event, text), None),
+        TimelineEntry::Exchange { exchange, .. } => {
+            (call_said(exchange, text), Some(raw(exchange)))
+        }
+        TimelineEntry::Callback { callback, .. } => {
+            (callback_said(callback), raw_callback(callback))
+        }
+    }
+}
+
+const fn plain(icon: &'static str, message: &'static str, detail: String) -> Said {
+    Said {
+        class: "",
+        icon,
+        message,
+        detail,
+    }
+}
+
+const fn of(
+    class: &'static str,
+    icon: &'static str,
+    message: &'static str,
+    detail: String,
+) -> Said {
+    Said {
+        class,
+        icon,
+        message,
+        detail,
+    }
+}
+
+fn event_said(event: &Event, text: Text) -> Said {
+    let none = String::new;
+    match event {
+        Event::Initiated {} => plain("i-in", "console-event-initiated", none()),
+        Event::Confirmed { .. } => plain("i-person", "console-event-confirmed", none()),
+        Event::AttemptStarted { attempt } => {
+            let title = &attempt.candidate.gateway_title;
+            let detail = text.with(
+                "console-event-attempt-started-detail",
+                &[
+                    ("gateway", title),
+                    ("reason", &attempt.decision.chosen_because),
+                ],
+            );
+            plain("i-out", "console-event-attempt-started", detail)
+        }
+        Event::AttemptPending {
+            provider_status, ..
+        } => plain(
+            "i-waiting",
+            "console-event-attempt-pending",
+            provider_status.clone().unwrap_or_default(),
+        ),
+        Event::AttemptInDoubt { why, .. } => of(
+            "warn",
+            "i-unknown",
+            "console-event-attempt-in-doubt",
+            why.clone(),
+        ),
+        Event::AttemptNotSent { why, .. } => of(
+            "bad",
+            "i-cancelled",
+            "console-event-attempt-not-sent",
+            why.clone(),
+        ),
+        Event::AttemptDeclined { decline, .. } => of(
+            "bad",
+            "i-failed",
+            "console-event-attempt-declined",
+            text.say(&format!("console-decline-{}", decline.reason.as_str())),
+        ),
+        Event::AttemptSucceeded { captured, .. } => {
+            let amount = Amount::from_minor(captured.minor, captured.currency);
+            let detail = amount.with_code(text.language());
+            of("money", "i-paid", "console-event-attempt-succeeded", detail)
+        }
+        Event::MoneyReported { .. } => {
+            of("warn", "i-warning", "console-event-money-reported", none())
+        }
+        Event::QueryStarted { .. } => plain("i-search", "console-event-query-started", none()),
+        Event::QueryPlanned { .. } => plain("i-waiting", "console-event-query-planned", none()),
+        Event::SubmissionResumed { .. } => {
+            plain("i-out", "console-event-submission-resumed", none())
+        }
+        Event::CodeSubmitted { .. } => plain("i-person", "console-event-code-submitted", none()),
+        Event::CodeAnswered { accepted, why, .. } => plain(
+            "i-in",
+            match accepted {
+                true => "console-event-code-accepted",
+                false => "console-event-code-refused",
+            },
+            why.clone().unwrap_or_default(),
+        ),
+        other => later_event_said(other, text),
+    }
+}
+
+/// Events about the whole transaction, and about people.
+fn later_event_said(event: &Event, text: Text) -> Said {
+    let none = String::new;
+    match event {
+        Event::CallOffStarted { .. } => plain("i-out", "console-event-call-off", none()),
+        Event::OperatorActed { note, .. } => plain(
+            "i-person",
+            "console-event-operator-acted",
+            note.clone().unwrap_or_default(),
+        ),
+        Event::SteppedOver { .. } => plain("i-older", "console-event-stepped-over", none()),
+        Event::AttemptAllowed {} => plain("i-older", "console-event-attempt-allowed", none()),
+        Event::Held {} => of("warn", "i-warning", "console-event-held", none()),
+        Event::Succeeded {} => of("money", "i-paid", "console-event-succeeded", none()),
+        Event::Failed { failure } => of(
+            "bad",
+            "i-failed",
+            "console-event-failed",
+            text.say(&format!("console-decline-{}", failure.reason.as_str())),
+        ),
+        Event::Cancelled { .. } => plain("i-cancelled", "console-event-cancelled", none()),
+        Event::Processed {} => plain("i-paid", "console-event-processed", none()),
+        Event::CaseOpened { case } => of(
+            "warn",
+            "i-warning",
+            "console-event-case-opened",
+            text.say(&format!("console-case-{}", case.reason.as_str())),
+        ),
+        Event::CaseAmended { .. } => of("warn", "i-warning", "console-event-case-amended", none()),
+        _ => plain("i-paid", "console-event-case-closed", none()),
+    }
+}
+
+fn call_said(call: &ProviderCall, text: Text) -> Said {
+    let took = call.duration_ms.map_or_else(String::new, |ms| {
+        text.with("console-took", &[("ms", &ms.to_string())])
+    });
+    let status = match (call.status, &call.error) {
+        (Some(status), _) => text.with(
+            "console-call-status",
+            &[("status", &status.to_string()), ("took", &took)],
+        ),
+        (None, Some(error)) => error.clone(),
+        (None, None) => text.say("console-call-open"),
+    };
+    let meaning = call.meaning.as_deref().unwrap_or_default();
+    let detail = format!("{} {status} {meaning}", call.method);
+    match call.mutates {
+        true => plain("i-out", "console-call-mutates", detail),
+        false => plain("i-search", "console-call-reads", detail),
+    }
+}
+
+fn callback_said(callback: &Callback) -> Said {
+    let detail = callback.note.clone().unwrap_or_default();
+    match (callback.trusted, callback.state) {
+        (Some(true), _) => plain("i-in", "console-callback-trusted", detail),
+        (Some(false), _) => of("warn", "i-warning", "console-callback-untrusted", detail),
+        (None, CallbackState::Ignored) => plain("i-in", "console-callback-ignored", detail),
+        (None, _) => plain("i-in", "console-callback-received", detail),
+    }
+}
+
+fn raw(call: &ProviderCall) -> String {
+    let mut text = format!("{} {}\n", call.method, call.url);
+    if let Some(body) = &call.request_body {
+        text.push_str(body);
+        text.push('\n');
+    }
+    if let Some(status) = call.status {
+        text.push_str(&format!("\n{status}\n"));
+    }
+    if let Some(body) = &call.response_body {
+        text.push_str(body);
+    }
+    text
+}
+
+fn raw_callback(callback: &Callback) -> Option<String> {
+    let request = callback.request.as_ref()?;
+    Some(format!(
+        "{} {}\n{}",
+        request.method, request.path, request.body
+    ))
+}
+
+/// Seconds since the start, in the two largest units: `+31 s`, `+1 min 9 s`, `+2 h 5 min`.
+fn offset(seconds: u64) -> String {
+    let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes, rest) {
+        (0, 0, 0) => String::new(),
+        (0, 0, seconds) => format!("+{seconds}\u{a0}s"),
+        (0, minutes, seconds) => format!("+{minutes}\u{a0}min {seconds}\u{a0}s"),
+        (hours, minutes, _) => format!("+{hours}\u{a0}h {minutes}\u{a0}min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_has_its_two_largest_units() {
+        for (seconds, written) in [
+            (0, ""),
+            (31, "+31\u{a0}s"),
+            (69, "+1\u{a0}min 9\u{a0}s"),
+            (7_500, "+2\u{a0}h 5\u{a0}min"),
+        ] {
+            assert_eq!(offset(seconds), written);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Page of one payment or payout: status, money, attempts, customer and timeline.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::response::Response;
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{Attempt, AttemptState, Kind, State as Stage, Transaction};
+use switchyard_users::Action;
+
+use super::frame::Frame;
+use super::list::segment;
+use super::page::{Failed, Page, Scoped};
+use super::text::Text;
+use super::timeline::{self, Entry};
+use super::words::{self, Badge, Sum};
+use super::{answer, shown};
+use crate::operator::full_view;
+
+#[derive(Template)]
+#[template(path = "console/transaction.html")]
+struct Shown {
+    frame: Frame,
+    list: Link,
+    sum: Sum,
+    badge: Badge,
+    money: String,
+    description: String,
+    detail: Option<String>,
+    attempts: Vec<AttemptRow>,
+    entries: Vec<Entry>,
+    rows: Vec<Row>,
+    customer: Vec<Row>,
+    ids: Vec<Row>,
+    metadata: Vec<Row>,
+    checkout: Option<String>,
+}
+
+struct Link {
+    href: String,
+    name: String,
+}
+
+/// Name and value.
+struct Row {
+    name: String,
+    value: String,
+    is_total: bool,
+}
+
+struct AttemptRow {
+    number: usize,
+    connection: String,
+    badge: Badge,
+    said: String,
+    method: String,
+}
+
+/// Parts of the address of a transaction's page.
+type Parts = Path<(String, String, String)>;
+
+/// `GET /console/apps/{app}/{environment}/payments/{id}`
+pub async fn payment(Scoped(page): Scoped, Path((.., id)): Parts) -> Response {
+    let found = show(&page, Kind::Payment, &id).await;
+    answer(&page, found)
+}
+
+/// `GET /console/apps/{app}/{environment}/payouts/{id}`
+pub async fn payout(Scoped(page): Scoped, Path((.., id)): Parts) -> Response {
+    let found = show(&page, Kind::Payout, &id).await;
+    answer(&page, found)
+}
+
+async fn show(page: &Page, kind: Kind, id: &str) -> Result<Response, Failed> {
+    page.permit(Action::ViewPayments)?;
+    let scope = page.scope().ok_or(Failed::NotFound)?;
+    let id: TransactionId = id.parse().map_err(|_| Failed::NotFound)?;
+    let found = page.state.engine().transaction(id).await?;
+    let tx = found
+        .filter(|tx| tx.app == scope.app.id && tx.environment == scope.environment)
+        .filter(|tx| tx.kind() == kind)
+        .ok_or(Failed::NotFound)?;
+    let recorded = full_view(page.state.api(), id).await;
+    let recorded = recorded.map_err(|_| Failed::Unavailable)?;
+    let may_see = page.permit(Action::ViewPersonalData).is_ok();
+    let entries = timeline::entries(&recorded.timeline, &tx, page.text(), may_see);
+    Ok(shown(page, &view(page, &tx, entries, may_see)))
+}
+
+fn view(page: &Page, tx: &Transaction, entries: Vec<Entry>, may_see: bool) -> Shown {
+    let (text, name) = (page.text(), segment(tx.kind()));
+    let is_waiting = tx.kind() == Kind::Payment && !tx.state.is_final();
+    Shown {
+        frame: page.frame(&format!("console-one-{name}"), name),
+        list: Link {
+            href: page.in_scope(name),
+            name: text.say(&format!("console-{name}")),
+        },
+        sum: Sum::new(tx.amount, text),
+        badge: words::badge(tx, text),
+        money: words::about_money(tx, text),
+        description: tx.description.clone(),
+        detail: words::detail(tx, text),
+        attempts: attempts(page, tx),
+        entries,
+        rows: money_rows(tx, text),
+        customer: customer(tx, text, may_see),
+        ids: ids(tx, text),
+        metadata: tx
+            .metadata
+            .iter()
+            .map(|(name, value)| row(name.clone(), value.clone()))
+            .collect(),
+        checkout: is_waiting.then(|| page.state.checkout_url(tx.id)),
+    }
+}
+
+const fn row(name: String, value: String) -> Row {
+    Row {
+        name,
+        value,
+        is_total: false,
+    }
+}
+
+/// Asked, received, fees, and what is left of a success in the same currency.
+fn money_rows(tx: &Transaction, text: Text) -> Vec<Row> {
+    let write = |amount: switchyard_core::money::Amount| amount.with_code(text.language());
+    let mut rows = vec![row(text.say("console-asked"), write(tx.amount))];
+    if let Some(received) = tx.received() {
+        let label = match (tx.is_received_sum_disputed(), tx.kind()) {
+            (true, _) => "console-reported",
+            (false, Kind::Payment) => "console-received",
+            (false, Kind::Payout) => "console-paid-out",
+        };
+        rows.push(row(text.say(label), received.text(write)));
+    }
+    let paid = tx
+        .telling_attempt()
+        .filter(|one| one.state == AttemptState::Succeeded);
+    let Some(fees) = paid.and_then(|attempt| attempt.fees) else {
+        return rows;
+    };
+    rows.push(row(text.say("console-fees"), write(fees)));
+    let captured = paid.and_then(|attempt| attempt.captured);
+    let is_certain = tx.state == Stage::Succeeded && !tx.is_received_sum_disputed();
+    let net = captured.filter(|_| is_certain && tx.kind() == Kind::Payment);
+    if let Some(net) = net.and_then(|captured| captured.checked_sub(fees)) {
+        rows.push(Row {
+            name: text.say("console-net"),
+            value: write(net),
+            is_total: true,
+        });
+    }
+    rows
+}
+
+fn customer(tx: &Transaction, text: Text, may_see: bool) -> Vec<Row> {
+    let customer = &tx.customer;
+    let shown = |value: &str| match may_see {
+        true => value.to_owned(),
+        false => masked(value),
+    };
+    let name = format!("{} {}", customer.first_name, customer.last_name);
+    let mut rows = vec![
+        row(text.say("console-name-of-customer"), name),
+        row(text.say("console-email"), shown(&customer.email)),
+    ];
+    if let Some(phone) = &customer.phone {
+        rows.push(row(text.say("console-phone"), shown(phone)));
+    }
+    rows
+}
+
+/// The first and the last two characters, with dots between.
+fn masked(value: &str) -> String {
+    let letters: Vec<char> = value.chars().collect();
+    match letters.as_slice() {
+        [first, .., before, last] if letters.len() > 5 => format!("{first}•••{before}{last}"),
+        _ => "•••".to_owned(),
+    }
+}
+
+fn ids(tx: &Transaction, text: Text) -> Vec<Row> {
+    let mut rows = vec![row(text.say("console-id"), tx.id.to_string())];
+    for attempt in &tx.attempts {
+        rows.push(row(
+            text.say("console-reference"),
+            attempt.reference.to_string(),
+        ));
+        if let Some(id) = &attempt.provider_id {
+            rows.push(row(text.say("console-provider-id"), id.clone()));
+        }
+    }
+    rows
+}
+
+fn attempts(page: &Page, tx: &Transaction) -> Vec<AttemptRow> {
+    let text = page.text();
+    let row = |(at, attempt): (usize, &Attempt)| AttemptRow {
+        number: at + 1,
+        connection: attempt.candidate.gateway.clone(),
+        badge: attempt_badge(attempt, tx.kind(), text),
+        said: said(attempt, text),
+        method: words::method_name(
+            page.state.engine().directory(),
+            tx.kind(),
+            &attempt.method,
+            text,
+        ),
+    };
+    tx.attempts.iter().enumerate().map(row).collect()
+}
+
+fn attempt_badge(attempt: &Attempt, kind: Kind, text: Text) -> Badge {
+    let (class, word, api) = match (attempt.state, kind) {
+        (AttemptState::Started, _) => ("waiting", "console-status-provider", "started"),
+        (AttemptState::Pending, _) => ("waiting", "console-status-provider", "pending"),
+        (AttemptState::InDoubt, _) => ("unknown", "console-status-unknown", "in_doubt"),
+        (AttemptState::Succeeded, Kind::Payment) => ("paid", "console-status-paid", "succeeded"),
+        (AttemptState::Succeeded, Kind::Payout) => ("paid", "console-status-sent", "succeeded"),
+        (AttemptState::Declined, _) => ("failed", "console-status-declined", "declined"),
+        (AttemptState::NotSent, _) => ("cancelled", "console-status-not-sent", "not_sent"),
+    };
+    Badge {
+        class,
+        word: text.say(word),
+        api,
+    }
+}
+
+/// Reason of an attempt's end or doubt, in the provider's words where there are any.
+fn said(attempt: &Attempt, text: Text) -> String {
+    if let Some(decline) = &attempt.decline {
+        let message = decline.provider_message.as_ref();
+        let reason = format!("console-decline-{}", decline.reason.as_str());
+        return message.cloned().unwrap_or_else(|| text.say(&reason));
+    }
+    match (&attempt.why, &attempt.provider_status) {
+        (Some(why), _) => why.clone(),
+        (None, Some(status)) => text.with("console-provider-status", &[("status", status)]),
+        (None, None) => String::new(),
+    }
+}

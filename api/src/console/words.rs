@@ -1,0 +1,122 @@
+//! Words for transactions on the pages of the console: status, detail and money.
+
+use switchyard_core::directory::Directory;
+use switchyard_core::money::Amount;
+use switchyard_core::transaction::{Kind, State, TakenBack, Transaction};
+
+use super::text::Text;
+
+/// Status of a transaction: a word with an icon of its own shape.
+pub struct Badge {
+    /// Class of the style sheet and, after `i-`, name of the icon.
+    pub class: &'static str,
+    pub word: String,
+    /// Word of the API.
+    pub api: &'static str,
+}
+
+/// Amount in two parts, so that the code can be set smaller than the number.
+pub struct Sum {
+    pub currency: &'static str,
+    pub number: String,
+}
+
+impl Sum {
+    pub fn new(amount: Amount, text: Text) -> Self {
+        Self {
+            currency: amount.currency().code(),
+            number: amount.figures(text.language()),
+        }
+    }
+}
+
+/// The status of a transaction. A success whose money the provider took back is not shown as paid,
+/// and an unknown outcome is never shown as failed.
+pub fn badge(tx: &Transaction, text: Text) -> Badge {
+    let (class, word) = match (&tx.state, tx.kind()) {
+        (State::Succeeded, _) if tx.taken_back() == TakenBack::All => {
+            ("unknown", "console-status-taken-back")
+        }
+        (State::Succeeded, Kind::Payment) => ("paid", "console-status-paid"),
+        (State::Succeeded, Kind::Payout) => ("paid", "console-status-sent"),
+        (State::Failed(_), _) => ("failed", "console-status-failed"),
+        (State::Cancelled, _) => ("cancelled", "console-status-cancelled"),
+        (State::AwaitingCustomer, _) => ("waiting", "console-status-payer"),
+        (State::AwaitingDispatch, _) => ("waiting", "console-status-dispatch"),
+        (State::AwaitingGateway | State::AwaitingProvider, _) => {
+            ("waiting", "console-status-provider")
+        }
+        (State::InDoubt, _) => ("unknown", "console-status-unknown"),
+        (State::OnHold, _) => ("unknown", "console-status-hold"),
+    };
+    Badge {
+        class,
+        word: text.say(word),
+        api: tx.status().as_str(),
+    }
+}
+
+/// What else is to be known at a glance: an open case, money that does not match, the reason of a
+/// failure. `None`: the status says it all.
+pub fn detail(tx: &Transaction, text: Text) -> Option<String> {
+    if let Some(reason) = tx.attention() {
+        return Some(text.say(&format!("console-case-{}", reason.as_str())));
+    }
+    match tx.taken_back() {
+        TakenBack::Nothing => {}
+        TakenBack::Part => return Some(text.say("console-money-partly-taken-back")),
+        TakenBack::All => return Some(text.say("console-money-taken-back")),
+    }
+    match &tx.state {
+        State::Failed(failure) => {
+            let part = tx.received().map(|received| {
+                let sum = received.text(|amount| amount.with_code(text.language()));
+                text.with("console-money-part", &[("received", &sum)])
+            });
+            let reason = format!("console-decline-{}", failure.reason.as_str());
+            Some(part.unwrap_or_else(|| text.say(&reason)))
+        }
+        State::AwaitingCustomer => {
+            let last = tx.attempts.last()?.decline.as_ref()?;
+            Some(text.say(&format!("console-decline-{}", last.reason.as_str())))
+        }
+        State::Cancelled if !tx.surely_moved_no_money() => Some(text.say("console-money-unclear")),
+        _ => None,
+    }
+}
+
+/// The sentence on money at the head of a transaction's page.
+pub fn about_money(tx: &Transaction, text: Text) -> String {
+    if tx.surely_moved_no_money() {
+        return text.say("console-about-nothing");
+    }
+    let Some(received) = tx.received() else {
+        return text.say("console-about-unknown");
+    };
+    let write = |amount: Amount| amount.with_code(text.language());
+    let (sum, asked) = (received.text(write), write(received.asked));
+    let sentence = match (tx.taken_back(), tx.kind()) {
+        (TakenBack::All, _) => "console-about-taken-back",
+        (TakenBack::Part, _) => "console-about-partly-taken-back",
+        (TakenBack::Nothing, _) if tx.is_received_sum_disputed() => "console-about-reported",
+        (TakenBack::Nothing, _) if received.is_part() => "console-about-part",
+        (TakenBack::Nothing, Kind::Payment) => "console-about-received",
+        (TakenBack::Nothing, Kind::Payout) => "console-about-paid-out",
+    };
+    text.with(sentence, &[("received", &sum), ("asked", &asked)])
+}
+
+/// Name of a transaction's method in the reader's language; its code when the directory no longer
+/// has it.
+pub fn method(tx: &Transaction, directory: &Directory, text: Text) -> Option<String> {
+    let code = tx.method()?;
+    Some(method_name(directory, tx.kind(), code, text))
+}
+
+pub fn method_name(directory: &Directory, kind: Kind, code: &str, text: Text) -> String {
+    let known = directory.method(kind, code);
+    known.map_or_else(
+        || code.to_owned(),
+        |method| method.name_in(text.language()).to_owned(),
+    )
+}
