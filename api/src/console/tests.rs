@@ -167,7 +167,11 @@ impl World {
         };
         let key = self.bench.keys.sandbox_secret_key.expose();
         let caller = self.bench.engine.access().authenticate(key).unwrap();
-        let made = self.bench.engine.initialize_payment(&caller, new).await;
+        let made = self
+            .bench
+            .engine
+            .initialize_payment(&caller, new, None)
+            .await;
         made.unwrap().id.to_string()
     }
 
