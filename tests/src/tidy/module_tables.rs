@@ -199,7 +199,7 @@ pub(super) const ENGINE: &[Uses] = &[
         &[
             "access",
             "callback",
-            "exchange",
+            "exchange_rates",
             "hold",
             "idempotency",
             "mail",
@@ -210,13 +210,13 @@ pub(super) const ENGINE: &[Uses] = &[
             "webhook",
         ],
     ),
-    ("exchange", &[]),
+    ("exchange_rates", &[]),
     (
         "fuzzing",
         &[
             "access",
             "callback",
-            "exchange",
+            "exchange_rates",
             "idempotency",
             "mail",
             "webhook",

@@ -107,7 +107,7 @@ const FREE_FORM: &[&str] = &[
     "api/src/operator/contract/gateways.rs",
     "api/src/operator/credentials.rs",
     "api/src/operator/form.rs",
-    "api/src/operator/shape.rs",
+    "api/src/operator/schema_checks.rs",
 ];
 pub const BANS: &[Ban] = &[
     ban("FIXME", Within::Comments, DO_IT),
