@@ -33,7 +33,7 @@ pub struct FormState {
 const PURPOSE: &str = "checkout answers";
 
 impl FormState {
-    /// FormState before the first form.
+    /// Form before its first input.
     pub fn first(context: &PageContext, chosen: &Selection) -> Self {
         Self {
             payment: context.tx.id,

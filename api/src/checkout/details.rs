@@ -91,7 +91,7 @@ pub async fn get(request: CheckoutRequest) -> Response {
     page(&request.context, &chosen, &needs, answers.as_ref())
 }
 
-/// FormState with which the form of another method begins: those to the earlier one without its
+/// Input with which the form of another method begins: those to the earlier one without its
 /// number, which is known and hidden.
 pub(super) fn for_another_method(
     mut earlier: FormState,
@@ -205,7 +205,7 @@ fn refused(context: &PageContext, method: &str, values: &Values) -> Option<(Stri
 }
 
 /// Content of the field: the payer's own input, otherwise the known value. A number that the
-/// merchant gave is not shown in full. FormState contain it only where the payer typed it: a form
+/// merchant gave is not shown in full. The form contains it only where the payer typed it: a form
 /// that hid it then would confirm a guess.
 fn value(need: &FormField, typed: Option<&String>) -> String {
     match (typed, need.known.as_deref()) {

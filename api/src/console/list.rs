@@ -13,9 +13,9 @@ use switchyard_records::{ListQuery, Listing};
 use switchyard_users::Action;
 
 use super::frame::Frame;
+use super::labels::{self, Badge, Sum};
 use super::page::{Failed, Page, Scope, Scoped};
 use super::text::Text;
-use super::words::{self, Badge, Sum};
 use super::{answer, shown};
 
 /// Filter of a list, as it stands in the address of the page.
@@ -230,10 +230,10 @@ fn row(page: &Page, tx: &Transaction) -> Row {
     Row {
         href: page.in_scope(&format!("{}/{}", segment(tx.kind()), tx.id)),
         sum: Sum::new(tx.amount, text),
-        badge: words::badge(tx, text),
+        badge: labels::badge(tx, text),
         customer: format!("{} {}", customer.first_name, customer.last_name),
-        detail: words::detail(tx, text),
-        method: words::method(tx, page.state.engine().directory(), text),
+        detail: labels::detail(tx, text),
+        method: labels::method(tx, page.state.engine().directory(), text),
         iso: tx.created_at.to_string(),
         time: text.language().time_of_day(tx.created_at),
     }

@@ -8,15 +8,16 @@
 //! GET  /console/account                  sessions; POST …/sessions, /console/sign-out
 //! ```
 //!
-//! Promises: every page works without script, as plain forms and links; [`switchyard_users`] decides
-//! what a reader may see, and an app of another account does not exist; a form is taken from the
-//! console's own pages only; personal data is masked for roles that may not see it. Left out: any
-//! decision about money, which is the engine's.
+//! Promises: every page works without script, as plain forms and links; [`switchyard_users`]
+//! decides what a reader may see, and an app of another account does not exist for them; a form is
+//! taken from the console's own pages only; personal data is masked for roles that may not see it.
+//! Left out: any decision about money, which is the engine's.
 
 mod account;
 mod apps;
 mod cookies;
 mod frame;
+mod labels;
 mod links;
 mod list;
 mod messages_of;
@@ -28,7 +29,6 @@ mod tests;
 mod text;
 mod timeline;
 mod transaction;
-mod words;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};

@@ -27,8 +27,8 @@ pub struct Entry {
     pub raw_label: String,
 }
 
-/// What an entry says, before its times.
-struct Said {
+/// Text and icon of an entry, without its times.
+struct Statement {
     class: &'static str,
     icon: &'static str,
     message: &'static str,
@@ -46,16 +46,16 @@ pub fn entries(
 ) -> Vec<Entry> {
     let entry = |entry: &TimelineEntry| {
         let at = entry.at().0;
-        let (said, raw) = said(entry, text);
+        let (statement, raw) = statement_of(entry, text);
         let iso = at.to_string();
         Entry {
-            class: said.class,
-            icon: said.icon,
+            class: statement.class,
+            icon: statement.icon,
             time: iso.get(11..19).unwrap_or_default().to_owned(),
             iso,
             offset: offset(at.since(tx.created_at).as_secs()),
-            title: text.say(said.message),
-            detail: said.detail,
+            title: text.say(statement.message),
+            detail: statement.detail,
             raw_label: match entry {
                 TimelineEntry::Callback { .. } => text.say("console-raw-callback"),
                 _ => text.say("console-raw-call"),
@@ -66,20 +66,20 @@ pub fn entries(
     timeline.iter().map(entry).collect()
 }
 
-fn said(entry: &TimelineEntry, text: Text) -> (Said, Option<String>) {
+fn statement_of(entry: &TimelineEntry, text: Text) -> (Statement, Option<String>) {
     match entry {
-        TimelineEntry::Event { event, .. } => (event_said(event, text), None),
+        TimelineEntry::Event { event, .. } => (event_statement(event, text), None),
         TimelineEntry::Exchange { exchange, .. } => {
-            (call_said(exchange, text), Some(raw(exchange)))
+            (call_statement(exchange, text), Some(raw(exchange)))
         }
         TimelineEntry::Callback { callback, .. } => {
-            (callback_said(callback), raw_callback(callback))
+            (callback_statement(callback), raw_callback(callback))
         }
     }
 }
 
-const fn plain(icon: &'static str, message: &'static str, detail: String) -> Said {
-    Said {
+const fn plain(icon: &'static str, message: &'static str, detail: String) -> Statement {
+    Statement {
         class: "",
         icon,
         message,
@@ -92,8 +92,8 @@ const fn of(
     icon: &'static str,
     message: &'static str,
     detail: String,
-) -> Said {
-    Said {
+) -> Statement {
+    Statement {
         class,
         icon,
         message,
@@ -101,7 +101,7 @@ const fn of(
     }
 }
 
-fn event_said(event: &Event, text: Text) -> Said {
+fn event_statement(event: &Event, text: Text) -> Statement {
     let none = String::new;
     match event {
         Event::Initiated {} => plain("i-in", "console-event-initiated", none()),
@@ -164,12 +164,12 @@ fn event_said(event: &Event, text: Text) -> Said {
             },
             why.clone().unwrap_or_default(),
         ),
-        other => later_event_said(other, text),
+        other => later_event_statement(other, text),
     }
 }
 
 /// Events about the whole transaction, and about people.
-fn later_event_said(event: &Event, text: Text) -> Said {
+fn later_event_statement(event: &Event, text: Text) -> Statement {
     let none = String::new;
     match event {
         Event::CallOffStarted { .. } => plain("i-out", "console-event-call-off", none()),
@@ -201,7 +201,7 @@ fn later_event_said(event: &Event, text: Text) -> Said {
     }
 }
 
-fn call_said(call: &ProviderCall, text: Text) -> Said {
+fn call_statement(call: &ProviderCall, text: Text) -> Statement {
     let took = call.duration_ms.map_or_else(String::new, |ms| {
         text.with("console-took", &[("ms", &ms.to_string())])
     });
@@ -221,7 +221,7 @@ fn call_said(call: &ProviderCall, text: Text) -> Said {
     }
 }
 
-fn callback_said(callback: &Callback) -> Said {
+fn callback_statement(callback: &Callback) -> Statement {
     let detail = callback.note.clone().unwrap_or_default();
     match (callback.trusted, callback.state) {
         (Some(true), _) => plain("i-in", "console-callback-trusted", detail),

@@ -8,11 +8,11 @@ use switchyard_core::transaction::{Attempt, AttemptState, Kind, State as Stage, 
 use switchyard_users::Action;
 
 use super::frame::Frame;
+use super::labels::{self, Badge, Sum};
 use super::list::segment;
 use super::page::{Failed, Page, Scoped};
 use super::text::Text;
 use super::timeline::{self, Entry};
-use super::words::{self, Badge, Sum};
 use super::{answer, shown};
 use crate::operator::full_view;
 
@@ -55,17 +55,17 @@ struct AttemptRow {
     method: String,
 }
 
-/// Parts of the address of a transaction's page.
-type Parts = Path<(String, String, String)>;
+/// App, environment and id in the address of a transaction's page.
+type TransactionPath = Path<(String, String, String)>;
 
 /// `GET /console/apps/{app}/{environment}/payments/{id}`
-pub async fn payment(Scoped(page): Scoped, Path((.., id)): Parts) -> Response {
+pub async fn payment(Scoped(page): Scoped, Path((.., id)): TransactionPath) -> Response {
     let found = show(&page, Kind::Payment, &id).await;
     answer(&page, found)
 }
 
 /// `GET /console/apps/{app}/{environment}/payouts/{id}`
-pub async fn payout(Scoped(page): Scoped, Path((.., id)): Parts) -> Response {
+pub async fn payout(Scoped(page): Scoped, Path((.., id)): TransactionPath) -> Response {
     let found = show(&page, Kind::Payout, &id).await;
     answer(&page, found)
 }
@@ -96,10 +96,10 @@ fn view(page: &Page, tx: &Transaction, entries: Vec<Entry>, may_see: bool) -> Sh
             name: text.say(&format!("console-{name}")),
         },
         sum: Sum::new(tx.amount, text),
-        badge: words::badge(tx, text),
-        money: words::about_money(tx, text),
+        badge: labels::badge(tx, text),
+        money: labels::about_money(tx, text),
         description: tx.description.clone(),
-        detail: words::detail(tx, text),
+        detail: labels::detail(tx, text),
         attempts: attempts(page, tx),
         entries,
         rows: money_rows(tx, text),
@@ -200,8 +200,8 @@ fn attempts(page: &Page, tx: &Transaction) -> Vec<AttemptRow> {
         number: at + 1,
         connection: attempt.candidate.gateway.clone(),
         badge: attempt_badge(attempt, tx.kind(), text),
-        said: said(attempt, text),
-        method: words::method_name(
+        said: provider_text(attempt, text),
+        method: labels::method_name(
             page.state.engine().directory(),
             tx.kind(),
             &attempt.method,
@@ -229,7 +229,7 @@ fn attempt_badge(attempt: &Attempt, kind: Kind, text: Text) -> Badge {
 }
 
 /// Reason of an attempt's end or doubt, in the provider's words where there are any.
-fn said(attempt: &Attempt, text: Text) -> String {
+fn provider_text(attempt: &Attempt, text: Text) -> String {
     if let Some(decline) = &attempt.decline {
         let message = decline.provider_message.as_ref();
         let reason = format!("console-decline-{}", decline.reason.as_str());

@@ -30,7 +30,7 @@ impl Language {
         }
     }
 
-    /// Its name in the language itself.
+    /// Name of the language in the language itself.
     pub const fn name(self) -> &'static str {
         match self {
             Self::En => "English",

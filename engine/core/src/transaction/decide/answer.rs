@@ -284,8 +284,8 @@ pub(super) struct UnknownReason {
     pub poll_after: Option<std::time::Duration>,
 }
 
-/// The attempt's outcome is not known. UnknownReason that is on the timeline is not written again; another
-/// state of the gateway is, and when to query the next time, if that is sooner than planned.
+/// Events of an unknown outcome. A reason that is on the timeline is not written again; another
+/// state of the gateway is, and the time of the next query, if that is sooner than planned.
 pub(super) fn in_doubt(attempt: &Attempt, doubt: UnknownReason, context: &Context) -> Vec<Event> {
     let sooner = doubt.poll_after.map(|after| context.now.plus(after));
     let is_started = attempt.state == AttemptState::Started;

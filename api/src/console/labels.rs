@@ -1,4 +1,4 @@
-//! Words for transactions on the pages of the console: status, detail and money.
+//! Labels of transactions on the pages of the console: status, detail and money.
 
 use switchyard_core::directory::Directory;
 use switchyard_core::money::Amount;
@@ -56,8 +56,8 @@ pub fn badge(tx: &Transaction, text: Text) -> Badge {
     }
 }
 
-/// What else is to be known at a glance: an open case, money that does not match, the reason of a
-/// failure. `None`: the status says it all.
+/// Detail beside the status: an open case, money that does not match, the reason of a failure.
+/// `None`: the status says it all.
 pub fn detail(tx: &Transaction, text: Text) -> Option<String> {
     if let Some(reason) = tx.attention() {
         return Some(text.say(&format!("console-case-{}", reason.as_str())));
