@@ -45,24 +45,14 @@ async fn generated_requests_of_operators_meet_no_fault_and_no_undocumented_respo
 -> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;
     let (payment, _) = transactions(&server).await?;
-    let app = &server.dev().app_id;
-    let connections = server
-        .operator()
-        .get(&format!("/operator/v1/apps/{app}/connections"))
-        .await?
-        .expect(200)?;
-    let connection = connections.body["data"][0]["id"].as_str();
+    let app = server.dev().app_id.clone();
     let api = Api {
         document: "/operator/openapi.json",
         token: &server.dev().operator_token,
         parameters: vec![
             ("transaction", payment),
-            ("app", app.clone()),
-            ("gateway", "demo".to_owned()),
-            (
-                "connection",
-                connection.context("no connection")?.to_owned(),
-            ),
+            ("app", app),
+            ("gateway", "switchyard_demo".to_owned()),
         ],
         examples: "15",
     };

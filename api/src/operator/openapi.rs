@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::response::Response;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{OpenApi, Ref, RefOr, Required};
 use utoipa::{OpenApi as _, ToSchema};
@@ -70,9 +70,12 @@ pub fn head() -> OpenApi {
 /// Adds the common parts to each operation.
 pub fn completed(mut document: OpenApi) -> OpenApi {
     let mut shared = BTreeMap::new();
+    let schemas = document.components.as_ref().map(|all| all.schemas.clone());
+    let schemas = schemas.unwrap_or_default();
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
             complete(path, operation);
+            mark_optional_body(operation, &schemas);
             add_refusals(codes(path, method, operation), operation, &mut shared);
         }
     }
@@ -113,6 +116,29 @@ fn complete(path: &str, operation: &mut Operation) {
     }
 }
 
+/// Marks a body without a required field as optional: an empty body is `{}`.
+fn mark_optional_body(operation: &mut Operation, schemas: &BTreeMap<String, RefOr<Schema>>) {
+    let Some(RefOr::T(body)) = &mut operation.request_body else {
+        return;
+    };
+    let is_optional = body.content.values().all(|content| {
+        let RefOr::T(content) = content else {
+            return false;
+        };
+        let Some(RefOr::Ref(name)) = &content.schema else {
+            return false;
+        };
+        let name = name.ref_location.rsplit('/').next().unwrap_or_default();
+        matches!(
+            schemas.get(name),
+            Some(RefOr::T(Schema::Object(object))) if object.required.is_empty()
+        )
+    });
+    if is_optional {
+        body.required = Some(Required::False);
+    }
+}
+
 /// Codes of the errors of an operation.
 fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
     let mut codes = vec![
@@ -121,8 +147,9 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
     ];
-    // A quote needs rates that connect the two currencies.
-    if path.contains('{') || path.ends_with("/rates/quote") {
+    // A quote needs rates that connect the two currencies, a fetch the URL of a feed.
+    let needs_rates = path.ends_with("/rates/quote") || path.ends_with("/rates/fetch");
+    if path.contains('{') || needs_rates {
         codes.push(ErrorCode::ResourceNotFound);
     }
     let parameters = operation.parameters.iter().flatten();

@@ -243,12 +243,12 @@ impl From<ExchangeError> for Refused {
             ExchangeError::SameCurrency => problem(ErrorCode::FieldInvalid).at("to").into(),
             ExchangeError::AlreadyOver => problem(ErrorCode::FieldInvalid).at("valid_until").into(),
             ExchangeError::TooMany => problem(ErrorCode::LimitReached).into(),
-            ExchangeError::Feed(FeedError::NoUrl) => problem(ErrorCode::ServiceUnavailable).into(),
+            ExchangeError::Feed(FeedError::NoUrl) => problem(ErrorCode::ResourceNotFound).into(),
             ExchangeError::Feed(_) => problem(ErrorCode::ServiceUnavailable)
                 .hint("The rates of before count until they are too old.")
                 .into(),
             _ => {
-                tracing::warn!(%error, "Exchange rates could not be changed.");
+                tracing::warn!(%error, "failed to change exchange rates");
                 ApiError::unavailable()
             }
         })
