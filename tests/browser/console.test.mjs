@@ -8,13 +8,13 @@ import { pay } from './checkout-steps.mjs';
 import { accessibilityProblems, FAILS, openBrowser, PAYS, screenshotPath, startServer, STAYS_PENDING } from './harness.mjs';
 
 const SIZES = { phone: { width: 360, height: 740 }, desktop: { width: 1440, height: 900 } };
+const SCHEMES = ['light', 'dark'];
 
 /** A sign-in link that the server printed at its start. */
 const printed = (server, who) => server.log().match(new RegExp(`console, as ${who}\\s+(\\S+)`))[1];
 
-test('the console', async (t) => {
-  const server = await startServer(t);
-  const browser = await openBrowser(t);
+/** Payments that succeeded, was declined once, waits for its provider and was never opened. */
+async function makePayments(server, browser) {
   const payer = await browser.newContext({ locale: 'en' });
   const payments = [];
   for (const number of [PAYS, FAILS, STAYS_PENDING]) {
@@ -22,115 +22,143 @@ test('the console', async (t) => {
     const made = await server.initialize({ description: `Order for ${number}` });
     await pay(page, made.checkout_url, number);
     payments.push(made);
-    await page.close();
   }
-  payments.push(await server.initialize({ amount: 1485, description: 'Never opened, with a name that does not end before the line does' }));
+  await payer.close();
+  const description = 'Never opened, with a name that does not end before the line does';
+  payments.push(await server.initialize({ amount: 1485, description }));
+  return payments;
+}
+
+async function strangersAreAskedToSignIn(page, list) {
+  await page.goto(list);
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  assert.match(page.url(), /sign-in\?next=/);
+  await page.getByLabel('E-mail').fill('owner@example.com');
+  await page.getByLabel('Password').fill('not the password at all');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('alert').waitFor();
+  assert.match(await page.getByRole('alert').innerText(), /Nobody was signed in/);
+  assert.equal(await page.getByLabel('E-mail').inputValue(), 'owner@example.com');
+}
+
+async function aLinkWorksOnce(page, browser, link) {
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'Apps' }).waitFor();
+  const other = await browser.newContext({ locale: 'en' });
+  const again = await other.newPage();
+  await again.goto(link);
+  await again.getByRole('heading', { name: 'This link does not work any more' }).waitFor();
+  await other.close();
+}
+
+async function theListIsFiltered(page, list) {
+  await page.goto(list);
+  await page.getByRole('heading', { name: 'Payments', exact: true }).waitFor();
+  const tabs = { All: 4, Paid: 1, 'In progress': 2, 'Not confirmed': 1, Failed: 0 };
+  for (const [name, count] of Object.entries(tabs)) {
+    await page.getByRole('link', { name: `${name}${count}`, exact: true }).waitFor();
+  }
+  await page.getByRole('link', { name: 'Paid1', exact: true }).click();
+  assert.equal(await page.locator('tbody tr:not(.day)').count(), 1);
+  assert.match(await page.locator('tbody').innerText(), /Paid/);
+  await page.getByLabel('From').fill('2027-01-01');
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await page.getByText('No payment matches').waitFor();
+  await page.getByRole('link', { name: 'Show all' }).first().click();
+  assert.equal(await page.locator('tbody tr:not(.day)').count(), 4);
+}
+
+async function onePaymentNamesItsMoney(page, list, [, declined, waiting]) {
+  await page.goto(list);
+  await page.getByRole('link', { name: 'USD 25.00' }).last().click();
+  await page.getByText('USD 25.00 was received.').waitFor();
+  await page.getByText('Your server created it').waitFor();
+  await page.getByText('The provider reported success').waitFor();
+  await page.goto(`${list}/${declined.id}`);
+  await page.getByText('No money has moved.').waitFor();
+  await page.goto(`${list}/${waiting.id}`);
+  await page.getByText('It is not known yet whether money has moved.').waitFor();
+}
+
+/** Every page by name. */
+function pages(base, list, [paid, declined]) {
+  return {
+    payments: list,
+    payment: `${list}/${paid.id}`,
+    declined: `${list}/${declined.id}`,
+    empty: list.replace('payments', 'payouts'),
+    live: list.replace('sandbox', 'live'),
+    account: `${base}/console/account`,
+    apps: `${base}/console/`,
+    missing: `${base}/console/nothing`,
+  };
+}
+
+/** Calls `look` with each page at each size, in light and dark. */
+async function inEveryForm(page, all, look) {
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    for (const colorScheme of SCHEMES) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      for (const [name, url] of Object.entries(all)) await look(name, url, `${size}-${colorScheme}`);
+    }
+  }
+}
+
+async function pagesFit(page, all) {
+  for (const lang of ['en', 'fr']) {
+    await inEveryForm(page, all, async (name, url, form) => {
+      await page.goto(`${url}?lang=${lang}`);
+      const path = screenshotPath(`console-${name}-${form}-${lang}`);
+      await page.screenshot({ path, fullPage: true });
+      const html = page.locator('html');
+      const wide = await html.evaluate((root) => root.scrollWidth - root.clientWidth);
+      assert.equal(wide, 0, `${name} ${form} ${lang} is ${wide} px too wide`);
+    });
+  }
+}
+
+async function axeFindsNothing(browser, context, all) {
+  const storageState = await context.storageState();
+  const scripted = await browser.newContext({ locale: 'en', bypassCSP: true, storageState });
+  const page = await scripted.newPage();
+  await inEveryForm(page, all, async (name, url, form) => {
+    await page.goto(`${url}?lang=en`);
+    assert.deepEqual(await accessibilityProblems(page), [], `${name} ${form}`);
+  });
+  await scripted.close();
+}
+
+async function signOut(page, base, list) {
+  await page.setViewportSize(SIZES.desktop);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.goto(`${base}/console/account?lang=en`);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByText('You have signed out.').waitFor();
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    await page.setViewportSize(viewport);
+    await page.screenshot({ path: screenshotPath(`console-sign-in-${size}`), fullPage: true });
+  }
+  await page.goto(list);
+  assert.match(page.url(), /sign-in/);
+}
+
+test('the console', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  const payments = await makePayments(server, browser);
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en', bypassCSP: true });
   const page = await context.newPage();
   const list = `${server.base}/console/apps/${server.dev.app_id}/sandbox/payments`;
+  const all = pages(server.base, list, payments);
 
-  await t.test('a stranger is asked to sign in', async () => {
-    await page.goto(list);
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    assert.match(page.url(), /sign-in\?next=/);
-    await page.getByLabel('E-mail').fill('owner@example.com');
-    await page.getByLabel('Password').fill('not the password at all');
-    await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByRole('alert').waitFor();
-    assert.match(await page.getByRole('alert').innerText(), /Nobody was signed in/);
-    assert.equal(await page.getByLabel('E-mail').inputValue(), 'owner@example.com');
-  });
-
-  await t.test('a sign-in link works once', async () => {
-    const link = printed(server, 'owner');
-    await page.goto(link);
-    await page.getByRole('heading', { name: 'Apps' }).waitFor();
-    const other = await browser.newContext({ locale: 'en' });
-    const again = await other.newPage();
-    await again.goto(link);
-    await again.getByRole('heading', { name: 'This link does not work any more' }).waitFor();
-    await other.close();
-  });
-
-  await t.test('the list has a tab for each status, with its number', async () => {
-    await page.goto(list);
-    await page.getByRole('heading', { name: 'Payments', exact: true }).waitFor();
-    for (const [name, count] of [['All', 4], ['Paid', 1], ['In progress', 2], ['Not confirmed', 1], ['Failed', 0]]) {
-      await page.getByRole('link', { name: `${name}${count}`, exact: true }).waitFor();
-    }
-    await page.getByRole('link', { name: 'Paid1', exact: true }).click();
-    assert.equal(await page.locator('tbody tr:not(.day)').count(), 1);
-    assert.match(await page.locator('tbody').innerText(), /Paid/);
-    await page.getByLabel('From').fill('2027-01-01');
-    await page.getByRole('button', { name: 'Apply' }).click();
-    await page.getByText('No payment matches').waitFor();
-    await page.getByRole('link', { name: 'Show all' }).first().click();
-    assert.equal(await page.locator('tbody tr:not(.day)').count(), 4);
-  });
-
-  await t.test('one payment says what happened to the money', async () => {
-    await page.goto(list);
-    await page.getByRole('link', { name: 'USD 25.00' }).last().click();
-    await page.getByText('USD 25.00 was received.').waitFor();
-    await page.getByText('Your server created it').waitFor();
-    await page.getByText('The provider reported success').waitFor();
-    await page.goto(`${list}/${payments[1].id}`);
-    await page.getByText('No money has moved.').waitFor();
-    await page.goto(`${list}/${payments[2].id}`);
-    await page.getByText('It is not known yet whether money has moved.').waitFor();
-  });
-
-  await t.test('pages fit, can be read by everybody, in both languages', async () => {
-    for (const [size, viewport] of Object.entries(SIZES)) {
-      for (const colorScheme of ['light', 'dark']) {
-        for (const lang of ['en', 'fr']) {
-          await page.setViewportSize(viewport);
-          await page.emulateMedia({ colorScheme });
-          const pages = { payments: list, payment: `${list}/${payments[0].id}`, failed: `${list}/${payments[1].id}`,
-            empty: list.replace('payments', 'payouts'), live: list.replace('sandbox', 'live'), account: `${server.base}/console/account`,
-            apps: `${server.base}/console/`, missing: `${server.base}/console/nothing` };
-          for (const [name, url] of Object.entries(pages)) {
-            await page.goto(`${url}?lang=${lang}`);
-            await page.screenshot({ path: screenshotPath(`console-${name}-${size}-${colorScheme}-${lang}`), fullPage: true });
-            const wide = await page.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
-            assert.equal(wide, 0, `${name} ${size} ${lang} is ${wide} px too wide`);
-          }
-        }
-      }
-    }
-    await page.setViewportSize(SIZES.desktop);
-    await page.emulateMedia({ colorScheme: 'light' });
-  });
-
-  await t.test('axe finds nothing', async () => {
-    const scripted = await browser.newContext({ locale: 'en', bypassCSP: true, storageState: await context.storageState() });
-    const read = await scripted.newPage();
-    const pages = [list, `${list}/${payments[0].id}`, `${server.base}/console/account`, `${server.base}/console/`, `${server.base}/console/nothing`];
-    for (const viewport of Object.values(SIZES)) {
-      for (const colorScheme of ['light', 'dark']) {
-        await read.setViewportSize(viewport);
-        await read.emulateMedia({ colorScheme });
-        for (const url of pages) {
-          await read.goto(url);
-          assert.deepEqual(await accessibilityProblems(read), [], `${url} ${viewport.width} ${colorScheme}`);
-        }
-      }
-    }
-    await scripted.close();
-  });
-
-  await t.test('who signs out is out', async () => {
-    await page.goto(`${server.base}/console/account?lang=en`);
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByText('You have signed out.').waitFor();
-    for (const [size, viewport] of Object.entries(SIZES)) {
-      await page.setViewportSize(viewport);
-      await page.screenshot({ path: screenshotPath(`console-sign-in-${size}`), fullPage: true });
-    }
-    await page.goto(list);
-    assert.match(page.url(), /sign-in/);
-  });
-
+  await t.test('a stranger is asked to sign in', () => strangersAreAskedToSignIn(page, list));
+  await t.test('a sign-in link works once', () => aLinkWorksOnce(page, browser, printed(server, 'owner')));
+  await t.test('the list has a tab for each status, with its number', () => theListIsFiltered(page, list));
+  await t.test('one payment says what happened to the money', () => onePaymentNamesItsMoney(page, list, payments));
+  await t.test('pages fit, in both languages', () => pagesFit(page, all));
+  await t.test('axe finds nothing', () => axeFindsNothing(browser, context, all));
+  await t.test('who signs out is out', () => signOut(page, server.base, list));
   await t.test('an operator sees the apps of all accounts', async () => {
     await page.goto(printed(server, 'operator'));
     await page.getByRole('heading', { name: 'Apps' }).waitFor();

@@ -432,9 +432,8 @@ fn every_message_exists_in_both_languages_and_is_used() {
         let name = part.split('"').next().unwrap();
         let is_whole = !name.contains(['{', '/', '.']) && !name.ends_with('-');
         let name = format!("console-{name}");
-        assert!(
-            !is_whole || english.contains(&name),
-            "{name} has no message"
-        );
+        // A page without data of its own has a title and a text.
+        let is_known = english.contains(&name) || english.contains(&format!("{name}-title"));
+        assert!(!is_whole || is_known, "{name} has no message");
     }
 }

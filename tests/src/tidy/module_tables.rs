@@ -122,6 +122,7 @@ pub(super) const USERS: &[Uses] = &[
             "audit",
             "authorize",
             "error",
+            "fingerprint",
             "pending",
             "session",
             "totp",
