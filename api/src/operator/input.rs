@@ -52,6 +52,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         } else {
             &bytes
         };
+        if !text.trim_ascii_start().starts_with(b"{") {
+            // A struct would be read from an array, too.
+            let problem = Problem::new(ErrorCode::MalformedJson, "The body is no JSON object.");
+            return Err(Refused(problem.into()));
+        }
         if let (Some(fields), Ok(body)) = (fields, serde_json::from_slice(text)) {
             fields.note(&body);
         }

@@ -70,8 +70,10 @@ pub struct AppSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct PayoutLimits {
     /// Payouts to one recipient.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 4_294_967_295_i64)]
     pub per_recipient: Option<u32>,
     /// Payouts in total.
+    #[schema(value_type = Option<i64>, minimum = 0, maximum = 4_294_967_295_i64)]
     pub per_day: Option<u32>,
     /// Amount in total by currency, in major units: `{"XOF": "500000"}`.
     pub amount_per_day: BTreeMap<String, String>,
