@@ -565,7 +565,7 @@ async fn a_rate_is_set_quoted_over_the_pegs_and_removed() {
         );
     }
     let fetched = world.refused("POST", "/rates/fetch", json!({})).await;
-    assert_eq!(fetched, (503, "service_unavailable".to_owned()));
+    assert_eq!(fetched, (404, "resource_not_found".to_owned()));
     world.done("DELETE", "/rates/EUR/USD", Value::Null).await;
     let gone = world.refused("DELETE", "/rates/EUR/USD", Value::Null).await;
     assert_eq!(gone, (404, "resource_not_found".to_owned()));
