@@ -54,23 +54,33 @@ const FORM_BYTES: usize = 16 * 1_024;
 pub fn router(api: ApiState, users: Users) -> Router {
     messages::warm_up();
     let state = ConsoleState::new(api, users);
-    let at = |path: &str| format!("{PREFIX}{path}");
-    let in_app = |path: &str| format!("{PREFIX}/apps/{{app}}/{{environment}}/{path}");
     Router::new()
-        .route(PREFIX, get(start))
-        .route(&at("/"), get(apps::get))
-        .route(&at("/sign-in"), get(sign_in::get).post(sign_in::post))
-        .route(&at("/sign-in/code"), post(sign_in::post_code))
-        .route(&at("/sign-in/set-up"), post(sign_in::post_set_up))
-        .route(&at("/sign-out"), post(sign_in::sign_out))
-        .route(&at("/link/{token}"), get(links::get).post(links::post))
-        .route(&at("/account"), get(account::get))
-        .route(&at("/account/sessions"), post(account::end_sessions))
-        .route(&in_app("payments"), get(list::payments))
-        .route(&in_app("payouts"), get(list::payouts))
-        .route(&in_app("payments/{id}"), get(transaction::payment))
-        .route(&in_app("payouts/{id}"), get(transaction::payout))
-        .route(&at("/{*nothing}"), get(nowhere))
+        .route("/console", get(start))
+        .route("/console/", get(apps::get))
+        .route("/console/sign-in", get(sign_in::get).post(sign_in::post))
+        .route("/console/sign-in/code", post(sign_in::post_code))
+        .route("/console/sign-in/set-up", post(sign_in::post_set_up))
+        .route("/console/sign-out", post(sign_in::sign_out))
+        .route("/console/link/{token}", get(links::get).post(links::post))
+        .route("/console/account", get(account::get))
+        .route("/console/account/sessions", post(account::end_sessions))
+        .route(
+            "/console/apps/{app}/{environment}/payments",
+            get(list::payments),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payouts",
+            get(list::payouts),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payments/{id}",
+            get(transaction::payment),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payouts/{id}",
+            get(transaction::payout),
+        )
+        .route("/console/{*nothing}", get(nowhere))
         .layer(CompressionLayer::new())
         .layer(DefaultBodyLimit::max(FORM_BYTES))
         .layer(from_fn_with_state(state.clone(), choose_language))

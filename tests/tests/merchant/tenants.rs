@@ -45,6 +45,10 @@ const NO_TENANTS: &[(&str, &str)] = &[
     ("/readyz", "of the program"),
     ("/metrics", "of the program"),
     (
+        "/console*",
+        "users, and not keys: the tests of the console walk its routes with users of other accounts",
+    ),
+    (
         "/checkout*",
         "the payer's pages: who has the id of a payment may pay it",
     ),
