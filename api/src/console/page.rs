@@ -265,6 +265,11 @@ impl Page {
         )
     }
 
+    /// Path of the request.
+    fn path(&self) -> &str {
+        self.address.split('?').next().unwrap_or_default()
+    }
+
     /// Path and query of the request.
     pub fn address(&self) -> &str {
         &self.address
@@ -298,7 +303,7 @@ impl Page {
             .strip_prefix(&start)
             .is_some_and(|rest| rest.len() > 1)
         {
-            query.append_pair("next", &self.address);
+            query.append_pair("next", self.path());
         }
         match query.finish() {
             query if query.is_empty() => self.go(&self.link("sign-in")),
@@ -388,7 +393,7 @@ impl Page {
             title: format!("{title} · {service}"),
             host: self.state.host().to_owned(),
             prefix: self.state.prefix(),
-            action: self.address.clone(),
+            action: self.path().to_owned(),
             languages: self.languages(),
             links: self.links(current),
             apps_href: self.link(""),
@@ -447,9 +452,14 @@ impl Page {
     }
 
     fn languages(&self) -> Vec<LanguageLink> {
-        let mark = if self.address.contains('?') { '&' } else { '?' };
+        // The query of a stranger is not repeated.
+        let address = match self.session {
+            Some(_) => &self.address,
+            None => self.path(),
+        };
+        let mark = if address.contains('?') { '&' } else { '?' };
         let link = |language: Language| LanguageLink {
-            href: format!("{}{mark}lang={}", self.address, language.code()),
+            href: format!("{address}{mark}lang={}", language.code()),
             code: language.code(),
             name: language.name(),
             short: language.code().to_uppercase(),
