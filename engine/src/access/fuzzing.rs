@@ -1,6 +1,7 @@
 //! A door for fuzzing. Behind the feature `fuzzing`.
 
-use super::token::{self, Fingerprint};
+use super::token;
+use switchyard_system::secrets::Fingerprint;
 
 /// Whether the text has the form of a key or an operator token of this service, checksum included.
 pub fn is_token(text: &str) -> bool {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
 use super::rows::{self, Kind};
-use super::token::{self, Fingerprint, TokenForm};
+use super::token::{self, TokenForm};
 use super::{Access, text};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, KeyId};
@@ -19,6 +19,7 @@ use switchyard_core::limits::{KEY_GRACE, KEYS_PER_APP};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_store::Batch;
+use switchyard_system::secrets::Fingerprint;
 
 /// Secret keys do everything and stay on the merchant's server; public keys only initialize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

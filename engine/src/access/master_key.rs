@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
 
-use super::token::hex_32;
 use switchyard_core::secret::Secret;
 use switchyard_system::ids::Ids;
+use switchyard_system::secrets::hex_32;
 
 pub struct MasterKey(Secret<[u8; 32]>);
 

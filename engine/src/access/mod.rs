@@ -57,7 +57,6 @@ pub use self::rate_limit::{Rate, Scope as RateScope, WINDOW as RATE_LIMIT_WINDOW
 pub use self::reseal::{Resealed, reseal};
 pub use self::routing::RoutingRules;
 pub use self::seed::{Development, DevelopmentKeys};
-pub use self::token::Fingerprint;
 pub use self::vault::{Sealed, Vault, VaultError};
 pub use self::webhook::{
     Disabled, NewWebhook, Webhook, WebhookChange, checked_webhook_secret, new_webhook_secret,
@@ -73,6 +72,7 @@ use switchyard_core::ids::{AppId, ConnectionId, KeyId, PaymentId};
 use switchyard_store::{Batch, CommitError, Store};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
+use switchyard_system::secrets::Fingerprint;
 
 /// Handle of the access data. Clones share it.
 #[derive(Clone)]

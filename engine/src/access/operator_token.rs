@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{AccessError, Unauthorized};
 use super::rows::{self, Kind};
 use super::set::Set;
-use super::token::{self, Fingerprint, TokenForm};
+use super::token::{self, TokenForm};
 use super::{Access, text};
 use switchyard_core::ids::OperatorTokenId;
 use switchyard_core::limits::TOKEN_ANCESTORS;
@@ -15,6 +15,7 @@ use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_store::Batch;
 use switchyard_system::ids::Ids;
+use switchyard_system::secrets::Fingerprint;
 
 /// Stored form of an operator token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

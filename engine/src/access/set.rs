@@ -11,12 +11,12 @@ use super::connection::Connection;
 use super::key::{Key, ListedKey};
 use super::operator_token::OperatorToken;
 use super::routing::RoutingRules;
-use super::token::Fingerprint;
 use super::webhook::Webhook;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AccountId, AppId, ConnectionId, KeyId, OperatorTokenId, WebhookId};
 use switchyard_core::limits::ROUTING_VERSIONS;
 use switchyard_core::time::Timestamp;
+use switchyard_system::secrets::Fingerprint;
 
 #[derive(Default)]
 pub(super) struct Set {

@@ -1,4 +1,4 @@
-//! Access to the machine: time, randomness, addresses that may be reached, memory, disk space, open
+//! Access to the machine: time, randomness, secrets, addresses that may be reached, memory, disk space, open
 //! files and memory dumps.
 
 // Each `unsafe` block is proven by its own comment.
@@ -10,5 +10,6 @@ pub mod dumps;
 pub mod egress;
 pub mod ids;
 pub mod resources;
+pub mod secrets;
 #[cfg(feature = "simulation")]
 pub mod simulation;

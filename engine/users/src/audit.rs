@@ -15,7 +15,7 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, Direction, Store, StoreError, Table};
 
 use crate::error::UsersError;
-use crate::fingerprint::Fingerprint;
+use switchyard_system::secrets::Fingerprint;
 
 /// One entry of the audit log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,6 @@ use switchyard_core::ids::{AccountId, SessionId, UserId, UserTokenId};
 use switchyard_store::Batch;
 
 use crate::audit::{Actor, NewEntry, Origin};
-use crate::fingerprint::Fingerprint;
 use crate::refusal::Refusal;
 use crate::role::{Action, Role, Scope, allowed_roles, allows, requires_recent_authentication};
 use crate::rows::{self, Kind};
@@ -14,6 +13,7 @@ use crate::session::Session;
 use crate::token::{self, UserToken};
 use crate::user::User;
 use crate::users::Users;
+use switchyard_system::secrets::Fingerprint;
 
 /// Sender of a request: a user in a session, or a token of a user.
 #[derive(Clone, Debug)]

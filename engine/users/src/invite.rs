@@ -12,13 +12,13 @@ use switchyard_store::Batch;
 use crate::audit::{Actor, NewEntry, Origin};
 use crate::authorize::Permit;
 use crate::error::UsersError;
-use crate::fingerprint::{Fingerprint, random_secret};
 use crate::link::{Link, NewLink, Purpose};
 use crate::password::check_password;
 use crate::role::{Role, Scope};
 use crate::rows::{self, Kind};
 use crate::user::{Credentials, Membership, User, UserState, checked_email, checked_name};
 use crate::users::{Users, WriteGuard};
+use switchyard_system::secrets::{Fingerprint, random_secret};
 
 /// Person to invite, and the role that they get when they accept.
 #[derive(Clone, Debug)]

@@ -17,7 +17,6 @@ mod audit;
 mod authorize;
 mod change;
 mod error;
-mod fingerprint;
 mod invite;
 mod link;
 mod log;
@@ -48,7 +47,6 @@ pub use self::audit::{
 };
 pub use self::authorize::{Identity, Permit, Via};
 pub use self::error::UsersError;
-pub use self::fingerprint::Fingerprint;
 pub use self::invite::{Acceptance, NewInvitation};
 pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};

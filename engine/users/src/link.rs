@@ -12,9 +12,9 @@ use switchyard_core::limits::{INVITATION_LIFETIME, RESET_LIFETIME, SIGN_IN_LINK_
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 
-use crate::fingerprint::Fingerprint;
 use crate::role::Role;
 use crate::user::User;
+use switchyard_system::secrets::Fingerprint;
 
 /// A link that was not used yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]

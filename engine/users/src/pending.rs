@@ -8,7 +8,7 @@ use switchyard_core::limits::{PENDING_SIGN_INS, SECOND_FACTOR_WINDOW};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 
-use crate::fingerprint::Fingerprint;
+use switchyard_system::secrets::Fingerprint;
 
 /// Sign-ins with a correct password by the hash of their token, and new TOTP secrets by user.
 #[derive(Default)]

@@ -5,12 +5,12 @@ use switchyard_core::ids::UserId;
 use crate::audit::{Actor, NewEntry, Origin};
 use crate::authorize::Identity;
 use crate::error::UsersError;
-use crate::fingerprint::Fingerprint;
 use crate::pending::PendingSetup;
 use crate::session::NewSession;
 use crate::totp::{self, RecoveryCodes, StoredTotp, TotpSetup};
 use crate::user::User;
 use crate::users::Users;
+use switchyard_system::secrets::Fingerprint;
 
 /// Result of a set-up: codes to keep, and for a sign-in its session.
 #[derive(Debug)]

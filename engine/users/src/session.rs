@@ -16,7 +16,7 @@ use switchyard_core::limits::{
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 
-use crate::fingerprint::Fingerprint;
+use switchyard_system::secrets::Fingerprint;
 
 /// A session of a user.
 #[derive(Clone, Debug, Serialize, Deserialize)]

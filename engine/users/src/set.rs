@@ -9,11 +9,11 @@ use switchyard_core::limits::LAST_USED_INTERVAL;
 use switchyard_core::time::Timestamp;
 
 use crate::approval::Approval;
-use crate::fingerprint::Fingerprint;
 use crate::link::Link;
 use crate::session::Session;
 use crate::token::UserToken;
 use crate::user::{User, email_key};
+use switchyard_system::secrets::Fingerprint;
 
 #[derive(Default)]
 pub(crate) struct Set {

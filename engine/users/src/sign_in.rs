@@ -12,7 +12,6 @@ use switchyard_store::Batch;
 use crate::audit::{Actor, AuditResult, NewEntry, Origin};
 use crate::authorize::Identity;
 use crate::error::UsersError;
-use crate::fingerprint::{Fingerprint, random_secret};
 use crate::pending::PendingSignIn;
 use crate::refusal::Refusal;
 use crate::rows::{self, Kind};
@@ -21,6 +20,7 @@ use crate::throttle::Try;
 use crate::totp;
 use crate::user::User;
 use crate::users::{SecondFactor, Users, WriteGuard};
+use switchyard_system::secrets::{Fingerprint, random_secret};
 
 /// Result of a sign-in.
 #[derive(Debug)]

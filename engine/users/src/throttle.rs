@@ -16,8 +16,8 @@ use switchyard_core::limits::{
 };
 use switchyard_core::time::Timestamp;
 
-use crate::fingerprint::Fingerprint;
 use crate::user::email_key;
+use switchyard_system::secrets::Fingerprint;
 
 /// Failures by address.
 #[derive(Default)]

@@ -12,9 +12,8 @@ use switchyard_core::ids::{AccountId, UserId, UserTokenId};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_system::ids::Ids;
-use zeroize::Zeroize as _;
+use switchyard_system::secrets::{Fingerprint, is_token, make_token};
 
-use crate::fingerprint::Fingerprint;
 use crate::role::Action;
 
 /// API token of a user.
@@ -49,59 +48,13 @@ pub(crate) fn prefix(service_code: &str) -> String {
 
 /// Makes the plain text of a token.
 pub(crate) fn make(service_code: &str, ids: &Ids) -> Secret<String> {
-    let mut token = prefix(service_code);
-    // The whole length at once: growth would leave copies of a part of the token in memory.
-    token.reserve_exact(RANDOM_CHARACTERS + CHECKSUM_CHARACTERS);
-    push_random(&mut token, ids);
-    let checksum = checksum(&token);
-    token.extend(checksum.map(char::from));
-    Secret::new(token)
+    make_token(&prefix(service_code), ids)
 }
 
 /// Whether the text has the form of a token of this service, with a correct checksum.
 pub(crate) fn is_well_formed(token: &str, service_code: &str) -> bool {
-    let Some(body) = token.strip_prefix(&prefix(service_code)) else {
-        return false;
-    };
-    if body.len() != RANDOM_CHARACTERS + CHECKSUM_CHARACTERS
-        || !body.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    {
-        return false;
-    }
-    let (covered, given) = token.split_at(token.len() - CHECKSUM_CHARACTERS);
-    checksum(covered) == given.as_bytes()
+    is_token(token, &prefix(service_code))
 }
-
-fn push_random(text: &mut String, ids: &Ids) {
-    let mut left = RANDOM_CHARACTERS;
-    while left > 0 {
-        let mut bytes = [0_u8; 64];
-        ids.fill(&mut bytes);
-        // 248 is the largest multiple of 62 in a byte: larger values would make the first
-        // characters more frequent.
-        for byte in bytes.into_iter().filter(|byte| *byte < 248).take(left) {
-            text.push(char::from(BASE62[usize::from(byte % 62)]));
-            left -= 1;
-        }
-        bytes.zeroize();
-    }
-}
-
-fn checksum(covered: &str) -> [u8; CHECKSUM_CHARACTERS] {
-    let mut rest = crc32fast::hash(covered.as_bytes());
-    let mut digits = [b'0'; CHECKSUM_CHARACTERS];
-    for digit in digits.iter_mut().rev() {
-        *digit = BASE62[(rest % 62) as usize];
-        rest /= 62;
-    }
-    digits
-}
-
-const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// 32 base62 characters: 190 bits.
-const RANDOM_CHARACTERS: usize = 32;
-/// 62^6 is just above 2^32: a CRC32 always fits.
-const CHECKSUM_CHARACTERS: usize = 6;
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_system::ids::Ids;
 
-use crate::fingerprint::Fingerprint;
+use switchyard_system::secrets::Fingerprint;
 
 /// Stored second factor of a user.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -11,13 +11,13 @@ use switchyard_store::Batch;
 use crate::audit::NewEntry;
 use crate::authorize::Identity;
 use crate::error::UsersError;
-use crate::fingerprint::Fingerprint;
 use crate::refusal::Refusal;
 use crate::role::{Action, allowed_roles, allows};
 use crate::rows::{self, Kind};
 use crate::token::{self, NewUserToken, UserToken};
 use crate::user::{User, checked_name};
 use crate::users::Users;
+use switchyard_system::secrets::Fingerprint;
 
 /// Token that a user asks for.
 #[derive(Clone, Debug)]

@@ -16,11 +16,11 @@ use switchyard_core::money::Currency;
 use switchyard_core::routing::Percent;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Status;
-use switchyard_engine::access::Fingerprint;
 use switchyard_engine::access::fuzzing::is_token;
 use switchyard_engine::webhook::WebhookSettings;
 use switchyard_engine::webhook::fuzzing::next_retry;
 use switchyard_system::egress::{Policy, is_public, read_url};
+use switchyard_system::secrets::Fingerprint;
 use url::Host;
 
 use crate::money::split;
