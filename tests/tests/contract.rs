@@ -13,8 +13,8 @@ use tokio::process::Command;
 /// headers, bodies.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,\
                       response_schema_conformance,ignored_auth,unsupported_method";
-/// Nothing accepted that the document rules out. The operator API reads objects inside a body from
-/// arrays as well.
+/// Check that invalid data is refused. The operator API also reads objects inside a body from
+/// arrays, so it does not pass.
 const STRICT: &str = "negative_data_rejection";
 
 /// One of the two APIs, as the generator gets to know it.

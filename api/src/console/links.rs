@@ -51,7 +51,7 @@ pub async fn get(page: Page, Path(token): Path<String>) -> Response {
             }
         }
         Purpose::Invitation { .. } if user.state == UserState::Active => {
-            accept(&page, &token, None).await
+            accept(&page, &token).await
         }
         Purpose::Invitation { .. } | Purpose::Reset => {
             form(&page, StatusCode::OK, &link, &user, None)
@@ -86,39 +86,22 @@ pub async fn post(
         }
         Purpose::SignIn => Ok(()),
     };
+    let refused = |error: String| {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        form(&page, status, &link, &user, Some(error))
+    };
     match saved {
         Ok(()) => page.go(&page.link("sign-in")),
-        Err(UsersError::Password(problem)) => {
-            let error = password_problem(&problem, page.text());
-            form(
-                &page,
-                StatusCode::UNPROCESSABLE_ENTITY,
-                &link,
-                &user,
-                Some(error),
-            )
-        }
-        Err(UsersError::Invalid { .. }) => {
-            let error = page.text().say("console-name-invalid");
-            form(
-                &page,
-                StatusCode::UNPROCESSABLE_ENTITY,
-                &link,
-                &user,
-                Some(error),
-            )
-        }
+        Err(UsersError::Password(problem)) => refused(password_problem(&problem, page.text())),
+        Err(UsersError::Invalid { .. }) => refused(page.text().say("console-name-invalid")),
         Err(UsersError::LinkExpired) => page.message(StatusCode::GONE, "console-link"),
         Err(error) => page.failed(error.into()),
     }
 }
 
 /// Gives a user who has a password the role of an invitation.
-async fn accept(page: &Page, token: &str, password: Option<Secret<String>>) -> Response {
-    let acceptance = Acceptance {
-        password,
-        ..Acceptance::default()
-    };
+async fn accept(page: &Page, token: &str) -> Response {
+    let acceptance = Acceptance::default();
     let accepted = page
         .state
         .users()

@@ -163,7 +163,7 @@ fn of_request(state: &ConsoleState, request: &Request) -> Page {
     )
 }
 
-/// The response of a handler, or the page for what it could not show.
+/// Response of a handler, or an error page.
 fn answer(page: &Page, result: Result<Response, Failed>) -> Response {
     result.unwrap_or_else(|failed| page.failed(failed))
 }

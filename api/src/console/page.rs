@@ -297,21 +297,14 @@ impl Page {
     /// Leads to the sign-in, and after it back to this page.
     pub fn to_sign_in(&self) -> Response {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
-        let start = self.state.prefix();
-        if self
-            .address
-            .strip_prefix(&start)
-            .is_some_and(|rest| rest.len() > 1)
-        {
-            query.append_pair("next", self.path());
+        if self.path() == self.link("") {
+            return self.go(&self.link("sign-in"));
         }
-        match query.finish() {
-            query if query.is_empty() => self.go(&self.link("sign-in")),
-            query => self.go(&self.link(&format!("sign-in?{query}"))),
-        }
+        query.append_pair("next", self.path());
+        self.go(&self.link(&format!("sign-in?{}", query.finish())))
     }
 
-    /// The page for what cannot be shown.
+    /// Error page.
     pub fn failed(&self, failed: Failed) -> Response {
         match failed {
             Failed::Refused(Refusal::NotSignedIn) => self.to_sign_in(),

@@ -122,7 +122,7 @@ const fn row(name: String, value: String) -> Row {
     }
 }
 
-/// Asked, received, fees, and what is left of a success in the same currency.
+/// Amounts: asked, received, fees, and the net amount of a success in one currency.
 fn money_rows(tx: &Transaction, text: Text) -> Vec<Row> {
     let write = |amount: switchyard_core::money::Amount| amount.with_code(text.language());
     let mut rows = vec![row(text.say("console-asked"), write(tx.amount))];
