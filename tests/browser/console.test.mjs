@@ -11,7 +11,7 @@ const SIZES = { phone: { width: 360, height: 740 }, desktop: { width: 1440, heig
 const SCHEMES = ['light', 'dark'];
 
 /** A sign-in link that the server printed at its start. */
-const printed = (server, who) => server.log().match(new RegExp(`console, as ${who}\\s+(\\S+)`))[1];
+const printed = (server, who) => server.log().match(new RegExp(`console \\(${who}\\)\\s+(\\S+)`))[1];
 
 /** Payments that succeeded, was declined once, waits for its provider and was never opened. */
 async function makePayments(server, browser) {

@@ -57,8 +57,8 @@ pub fn welcome(settings: &Settings, keys: &DevelopmentKeys, links: &SignInLinks)
   app                 {app}
   all of it in        {file}
 
-  console, as owner     {owner}
-  console, as operator  {as_operator}
+  console (owner)     {owner}
+  console (operator)  {as_operator}
                       (each link signs in once, within 10 minutes; a restart prints new ones)
 
   documentation       {url}/docs
