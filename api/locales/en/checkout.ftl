@@ -268,6 +268,7 @@ result-cancelled-title = Payment cancelled
 result-cancelled-text = This payment was cancelled.
 result-expired-title = The time to pay has run out
 result-expired-text = Ask { $merchant } for a new payment link if you still want to pay.
+result-settled-text = This payment was checked by a person and recorded as failed.
 result-provider-says = The provider says: { $message }
 leave-button = Back to { $merchant }
 leave-explain = You will go back to { $host } in { $seconds } seconds.

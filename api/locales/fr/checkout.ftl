@@ -268,6 +268,7 @@ result-cancelled-title = Paiement annulé
 result-cancelled-text = Ce paiement a été annulé.
 result-expired-title = Le temps pour payer est écoulé
 result-expired-text = Demandez un nouveau lien de paiement à { $merchant } si vous souhaitez toujours payer.
+result-settled-text = Ce paiement a été vérifié par une personne et enregistré comme échoué.
 result-provider-says = Message du prestataire : { $message }
 leave-button = Retour chez { $merchant }
 leave-explain = Vous retournerez sur { $host } dans { $seconds } secondes.

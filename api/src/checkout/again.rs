@@ -108,6 +108,7 @@ pub(super) fn page(context: &PageContext, attempt: &Attempt, sealed: &str) -> Re
     let has_failed = unsent || !is_given_up(attempt);
     let why = decline.map(|decline| decline.reason);
     let message = decline.and_then(|decline| decline.provider_message.as_deref());
+    let message = message.filter(|_| attempt.settled.is_none());
     let (title, text) = heading(context, attempt);
     let left = context.tx.attempts_left() as u64;
     // A number without an account is corrected first; all else can be confirmed again as it is.
@@ -161,10 +162,12 @@ fn heading(context: &PageContext, attempt: &Attempt) -> (String, String) {
         )
     } else {
         let why = attempt.decline.as_ref().map(|decline| decline.reason);
-        (
-            context.say("result-failed-title"),
-            reason(context.visitor.language, why),
-        )
+        let text = match attempt.settled {
+            // The message of the decline is the statement of a person.
+            Some(_) => context.say("result-settled-text"),
+            None => reason(context.visitor.language, why),
+        };
+        (context.say("result-failed-title"), text)
     };
     (title, format!("{text} {}", context.about_money()))
 }

@@ -92,6 +92,11 @@ pub(super) fn page(context: &PageContext) -> Response {
                 format!("{} {}", context.say(ended), context.say_merchant(advice)),
             )
         }
+        State::Failed(_) if is_settled(&context.tx) => {
+            let advice = context.say_merchant("result-expired-text");
+            let text = context.say("result-settled-text");
+            ("failed", format!("{text} {advice}"))
+        }
         State::Failed(failure) => {
             // In sandbox the reader is a developer: the provider's own words say what to change.
             detail = context.is_sandbox().then(|| {
@@ -191,6 +196,12 @@ pub(super) fn is_taken_back(tx: &Transaction) -> bool {
     let mut open = tx.cases.iter().filter(|case| case.closed.is_none());
     let is_reversal = |case: &Case| case.reason == CaseReason::SuccessContradicted;
     open.any(|case| is_reversal(case) && is_of_success(tx, case) && !tx.is_superseded(case))
+}
+
+/// Whether a person called the attempt failed that decided the payment.
+fn is_settled(tx: &Transaction) -> bool {
+    let attempt = tx.telling_attempt();
+    attempt.is_some_and(|attempt| attempt.settled.is_some())
 }
 
 /// Whether the case is about the attempt that succeeded, and not about another charge of it.

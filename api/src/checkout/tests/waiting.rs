@@ -233,3 +233,45 @@ fn moments_are_written_by_script_with_their_zone_and_the_readers_region() {
         assert!(SCRIPT.contains(part), "{part}");
     }
 }
+
+#[tokio::test]
+async fn the_statement_of_an_operator_is_not_shown_as_one_of_the_provider() {
+    const WORDS: &str = "Refunded by hand";
+    let settled = |mut tx: switchyard_core::transaction::Transaction| {
+        tx.environment = switchyard_core::environment::Environment::Sandbox;
+        let attempt = &mut tx.attempts[0];
+        attempt.settled = Some(WORDS.to_owned());
+        if let Some(decline) = &mut attempt.decline {
+            decline.reason = switchyard_core::transaction::DeclineReason::Other;
+            decline.provider_message = attempt.settled.clone();
+        }
+        if let switchyard_core::transaction::State::Failed(failure) = &mut tx.state {
+            WORDS.clone_into(&mut failure.message);
+        }
+        tx
+    };
+    let other = switchyard_core::transaction::DeclineReason::Other;
+    let (open, ended) = (
+        settled(samples::declined_once()),
+        settled(samples::failed(other)),
+    );
+    for (language, recorded) in [
+        (Language::En, "checked by a person and recorded as failed"),
+        (
+            Language::Fr,
+            "vérifié par une personne et enregistré comme échoué",
+        ),
+    ] {
+        let context = samples::context(open.clone(), language);
+        let attempt = &context.tx.attempts[0];
+        let again = html(crate::checkout::again::page(&context, attempt, "v1.sealed")).await;
+        let context = samples::context(ended.clone(), language);
+        let result = html(crate::checkout::result::page(&context)).await;
+        for page in [again, result] {
+            assert!(page.contains(recorded), "{page}");
+            for false_words in ["provider says", "provider did not", "prestataire", WORDS] {
+                assert!(!page.contains(false_words), "{false_words}: {page}");
+            }
+        }
+    }
+}
