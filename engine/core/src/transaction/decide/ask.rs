@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::limits::{CHECK_QUERY_AGE, VERIFY_QUERY_AGE};
+use crate::transaction::attempt::Attempt;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::Transaction;
@@ -24,11 +25,22 @@ pub(super) fn now(tx: &Transaction, context: &Context) -> Result<Vec<Event>, Ref
         // A query is in flight already.
         State::AwaitingGateway => Ok(Vec::new()),
         State::OnHold => Ok(held(tx, CHECK_QUERY_AGE, false, context)),
-        State::AwaitingCustomer | State::AwaitingDispatch => Err(Refusal::NothingOpen),
-        State::Succeeded | State::Failed(_) | State::Cancelled => {
-            Err(Refusal::AlreadyEnded(tx.status()))
+        State::AwaitingCustomer | State::AwaitingDispatch => {
+            settled_by_person(tx, context).ok_or(Refusal::NothingOpen)
         }
+        State::Failed(_) | State::Cancelled => {
+            settled_by_person(tx, context).ok_or(Refusal::AlreadyEnded(tx.status()))
+        }
+        State::Succeeded => Err(Refusal::AlreadyEnded(tx.status())),
     }
+}
+
+/// Queries the provider about the latest attempt that ended by a person's statement, which can be
+/// mistaken. `None`: there is no such attempt.
+fn settled_by_person(tx: &Transaction, context: &Context) -> Option<Vec<Event>> {
+    let mut attempts = tx.attempts.iter().rev();
+    let attempt = attempts.find(|attempt| attempt.settled.is_some())?;
+    Some(unless_recent(attempt, CHECK_QUERY_AGE, false, context))
 }
 
 /// Asks whenever it was asked last.
@@ -43,9 +55,20 @@ pub(super) fn held(
     scheduled: bool,
     context: &Context,
 ) -> Vec<Event> {
-    let Some(attempt) = tx.held_attempt() else {
-        return Vec::new();
-    };
+    let attempt = tx.held_attempt();
+    attempt.map_or_else(Vec::new, |attempt| {
+        unless_recent(attempt, age, scheduled, context)
+    })
+}
+
+/// Queries the provider about an attempt that is not the current one, unless it did so less than
+/// `age` ago.
+fn unless_recent(
+    attempt: &Attempt,
+    age: Duration,
+    scheduled: bool,
+    context: &Context,
+) -> Vec<Event> {
     let queried = attempt.last_query_at;
     if queried.is_some_and(|queried| context.now.since(queried) < age) {
         return Vec::new();

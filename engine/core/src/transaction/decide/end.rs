@@ -56,10 +56,13 @@ pub(super) fn next_or_end(
         let last = |ended: &Event| end_of_round(tx, attempt, ended, decline, context);
         return restored::after(tx, attempt, ended, would_start, last, context);
     }
+    let by_person = attempt.settled.is_some();
     if let Some(request) = attempt.call_off {
         let next = match request.then {
             AfterCallOff::Cancel => Event::Cancelled { by: request.by },
-            AfterCallOff::ChooseAgain if tx.attempts.len() < ATTEMPTS_PER_PAYMENT => {
+            AfterCallOff::ChooseAgain
+                if tx.attempts.len() < ATTEMPTS_PER_PAYMENT && (unsent || !by_person) =>
+            {
                 Event::AttemptAllowed
             }
             AfterCallOff::ChooseAgain => failed(&ended, decline),
@@ -180,8 +183,9 @@ pub(super) fn may_start(tx: &Transaction, context: &Context) -> bool {
 
 /// Whether the payer chooses again. A submission that reached no provider is no attempt of theirs:
 /// the payment is as payable as before, by another method or by the same one a little later, until
-/// its time is up, which cancels it as any other unpaid payment. `costs`: the attempt counts as one
-/// of the payer's.
+/// its time is up, which cancels it as any other unpaid payment. After a person's statement that an
+/// attempt failed, which the provider has not confirmed, the payer is not invited to pay again.
+/// `costs`: the attempt counts as one of the payer's.
 fn may_choose_again(
     tx: &Transaction,
     attempt: &Attempt,
@@ -191,7 +195,8 @@ fn may_choose_again(
     let Some(payment) = tx.payment() else {
         return false;
     };
-    if tx.attempts.len() >= ATTEMPTS_PER_PAYMENT {
+    let by_person = !unsent && attempt.settled.is_some();
+    if by_person || tx.attempts.len() >= ATTEMPTS_PER_PAYMENT {
         return false;
     }
     let declining = costs.then_some(attempt.id);

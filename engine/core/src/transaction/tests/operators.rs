@@ -63,6 +63,73 @@ fn settling_ends_the_transaction_closes_its_cases_and_tells_the_merchant() {
 }
 
 #[test]
+fn after_a_persons_failed_the_payer_is_not_invited_to_pay_again() {
+    for (answer, gives_up) in [(pending(), false), (unknown(), false), (pending(), true)] {
+        let mut world = World::payment_with(3);
+        world.apply(confirm_at(can_cancel(2))).unwrap();
+        world.answer(answer).unwrap();
+        if gives_up {
+            world.wait(130);
+            world.apply(Command::GiveUp).unwrap();
+            world.answer(unknown()).unwrap();
+        }
+        let failed = Verdict::Failed { message: None };
+        world.apply(resolve(None, failed)).unwrap();
+        // The person can be mistaken, and the provider has said nothing final.
+        assert_eq!(world.tx.status(), Status::Failed);
+        assert_eq!(world.tx.attempts.len(), 1);
+    }
+}
+
+#[test]
+fn after_a_persons_never_sent_the_payer_may_choose_again() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(unknown()).unwrap();
+    world.apply(resolve(None, Verdict::NeverSent)).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+}
+
+#[test]
+fn a_check_after_a_persons_failed_finds_the_money_that_came_in() {
+    for mut world in [World::payment_with(3), World::payout()] {
+        let start = match world.tx.kind() {
+            Kind::Payment => confirm(1),
+            Kind::Payout => Command::Dispatch(route(1)),
+        };
+        world.apply(start).unwrap();
+        world.answer(pending()).unwrap();
+        let attempt = world.current();
+        let failed = Verdict::Failed { message: None };
+        world.apply(resolve(None, failed)).unwrap();
+        world.wait(30);
+        assert_eq!(world.apply(by_operator(OperatorCommand::Check)), Ok(2));
+        assert_eq!(world.actions.last(), Some(&Action::Query { attempt }));
+        assert_eq!(world.tx.wake_at(), None, "an end has no schedule");
+        assert_eq!(world.apply(by_operator(OperatorCommand::Check)), Ok(0));
+        world.answer(pending()).unwrap();
+        world.answer(succeeded()).unwrap();
+        assert_eq!(world.tx.status(), Status::Failed, "an end never changes");
+        let reasons: Vec<CaseReason> = world.tx.cases.iter().map(|case| case.reason).collect();
+        assert_eq!(
+            reasons,
+            [CaseReason::FoundAfterNotSent, CaseReason::MoneyAfterTheEnd]
+        );
+    }
+}
+
+#[test]
+fn a_check_of_an_end_by_the_providers_statement_is_refused() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.answer(declined(false)).unwrap();
+    assert_eq!(
+        world.apply(by_operator(OperatorCommand::Check)),
+        Err(Refusal::AlreadyEnded(Status::Failed))
+    );
+}
+
+#[test]
 fn what_contradicts_a_persons_word_opens_another_case_and_changes_nothing() {
     let mut world = with_a_case();
     world

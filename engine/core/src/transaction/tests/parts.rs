@@ -113,7 +113,7 @@ fn a_persons_failed_of_a_partly_paid_attempt_ends_it_with_a_case() {
     let mut world = partly_paid(route(2));
     world.answer(part(0)).unwrap();
     world.apply(failed()).unwrap();
-    assert_eq!(world.tx.state, State::AwaitingCustomer);
+    assert_eq!(world.tx.status(), Status::Failed);
     assert!(world.tx.surely_moved_no_money() && world.tx.cases.is_empty());
 }
 

@@ -142,7 +142,7 @@ fn a_success_clears_the_doubt_and_the_order_of_a_person() {
     world.apply(confirm(1)).unwrap();
     world.answer(unknown()).unwrap();
     assert!(current_attempt(&world).why.is_some());
-    world.apply(resolve_failed()).unwrap();
+    world.apply(resolve(None, Verdict::NeverSent)).unwrap();
     assert!(current_attempt(&world).settled.is_some());
     world.answer(succeeded()).unwrap();
     let attempt = current_attempt(&world);
@@ -155,7 +155,7 @@ fn the_latest_order_of_a_person_is_the_reason_of_the_failure() {
     let mut world = World::payment_with(3);
     world.apply(confirm(1)).unwrap();
     world.answer(unknown()).unwrap();
-    world.apply(failed_with("not found")).unwrap();
+    world.apply(resolve(None, Verdict::NeverSent)).unwrap();
     assert_eq!(world.tx.state, State::AwaitingCustomer);
     world.answer(usd("P1", 1_000)).unwrap();
     assert_eq!(world.tx.state, State::OnHold);
