@@ -176,6 +176,14 @@ async fn a_pending_payment_is_settled_once_and_its_end_never_changes() -> anyhow
             json!({"outcome": "succeeded", "note": "x", "amount": 24.99}),
             (409, vec!["transition_refused -".to_owned()]),
         ),
+        (
+            json!({"outcome": "succeeded", "note": "x", "amount": "99999999999.00"}),
+            (409, vec!["transition_refused amount".to_owned()]),
+        ),
+        (
+            json!({"outcome": "succeeded", "note": "x", "surplus": true}),
+            unfit("surplus"),
+        ),
     ] {
         assert_eq!(world.refused(&path, body.clone()).await?, refused, "{body}");
     }
@@ -194,6 +202,32 @@ async fn a_pending_payment_is_settled_once_and_its_end_never_changes() -> anyhow
         .refused(&path, json!({"outcome": "failed", "note": "x"}))
         .await?;
     assert_eq!(twice, (409, vec!["transition_refused -".to_owned()]));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_after_a_persons_failed_shows_that_the_provider_still_has_the_attempt()
+-> anyhow::Result<()> {
+    let world = World::open().await?;
+    let id = world.pending_payment().await?;
+    let failed = json!({"outcome": "failed", "note": "the provider's support said so"});
+    let path = format!("/transactions/{id}/resolve");
+    let failed = world.done("POST", &path, failed).await?;
+    assert_eq!(
+        (&failed["status"], &failed["open_cases"]),
+        (&json!("failed"), &json!(0))
+    );
+    world.merchant.bench.clock.advance(Duration::from_secs(3));
+    let path = format!("/transactions/{id}/check");
+    let checked = world.done("POST", &path, json!({})).await?;
+    assert_eq!(
+        (&checked["asked"], &checked["answered"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(
+        (&checked["status"], &checked["cases"][0]["reason"]),
+        (&json!("failed"), &json!("found_after_not_sent"))
+    );
     Ok(())
 }
 

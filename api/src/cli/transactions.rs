@@ -51,6 +51,9 @@ pub struct Resolve {
     /// The id is of another charge than the reported one: both moved money
     #[arg(long, requires = "provider_id")]
     another_charge: bool,
+    /// More than the requested amount came in: a case asks to return the surplus
+    #[arg(long, requires = "amount")]
+    surplus: bool,
     /// Reason of the failure, for the merchant
     #[arg(long)]
     message: Option<String>,
@@ -142,6 +145,7 @@ impl Resolve {
             amount: self.amount.map(NumberOrText::Text),
             provider_id: self.provider_id,
             another_charge: self.another_charge,
+            surplus: self.surplus,
             message: self.message,
         }
     }

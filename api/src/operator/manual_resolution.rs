@@ -194,6 +194,9 @@ fn verdict(asked: Resolve, transaction: &transaction::Transaction) -> Result<Ver
     if asked.another_charge && asked.provider_id.is_none() {
         return Err(foreign("another_charge", "`provider_id`"));
     }
+    if asked.surplus && asked.amount.is_none() {
+        return Err(foreign("surplus", "`amount`"));
+    }
     if asked.message.is_some() && !matches!(asked.outcome, Outcome::Failed) {
         return Err(foreign("message", "`failed`"));
     }
@@ -204,12 +207,16 @@ fn verdict(asked: Resolve, transaction: &transaction::Transaction) -> Result<Ver
     {
         must_be_known(id, settled(transaction, asked.attempt))?;
     }
+    let amount = asked
+        .amount
+        .map(|of| money(&of, transaction, asked.attempt));
+    let amount = amount.transpose()?;
+    if let Some(amount) = amount.filter(|_| !asked.surplus) {
+        must_not_exceed(amount, settled(transaction, asked.attempt))?;
+    }
     Ok(match asked.outcome {
         Outcome::Succeeded => Verdict::Succeeded {
-            amount: asked
-                .amount
-                .map(|amount| money(&amount, transaction, asked.attempt))
-                .transpose()?,
+            amount,
             provider_id: text("provider_id", asked.provider_id)?,
         },
         Outcome::Failed => Verdict::Failed {
@@ -252,6 +259,28 @@ fn must_be_known(id: &str, attempt: Option<&Attempt>) -> Result<(), Refused> {
     ))
 }
 
+/// Refuses an amount above the requested one that the provider did not report: a slip of the hand
+/// would be announced as received.
+fn must_not_exceed(amount: Amount, attempt: Option<&Attempt>) -> Result<(), Refused> {
+    let Some(attempt) = attempt.filter(|attempt| amount.minor() > attempt.amount.minor()) else {
+        return Ok(());
+    };
+    let mut charges = attempt.charges.iter();
+    if charges.any(|charge| charge.amount == Some(amount)) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} is more than the {} that was asked, and the provider has not reported it: nothing was \
+         changed",
+        amount.format(),
+        attempt.amount.format()
+    );
+    let problem = Problem::new(ErrorCode::TransitionRefused, message).at("amount");
+    let hint = "If that much came in, send `surplus: true`; on the command line, `--surplus`. A \
+                case then asks to return the surplus.";
+    Err(Refused(problem.hint(hint).into()))
+}
+
 /// A JSON number or text, in major units.
 fn money(
     given: &NumberOrText,
@@ -280,7 +309,9 @@ fn text(field: &'static str, given: Option<String>) -> Result<Option<String>, Ap
 mod tests {
     use switchyard_core::transaction::{CaseReason, Charge, PayerAction, State};
 
-    use super::{cancelled, must_be_known, resolved};
+    use switchyard_core::money::Amount;
+
+    use super::{cancelled, must_be_known, must_not_exceed, resolved};
     use crate::checkout::tests::samples;
 
     #[test]
@@ -320,6 +351,29 @@ mod tests {
             let checked = must_be_known("books-7", tx.attempts.first());
             assert_eq!(checked.is_ok(), is_taken, "{charges:?}");
         }
+    }
+
+    #[test]
+    fn an_amount_above_the_requested_one_is_refused_unless_the_provider_reported_it() {
+        let mut tx = samples::waiting(None);
+        let asked = tx.attempts[0].amount;
+        let of = |minor| Amount::from_minor(minor, asked.currency());
+        let twice = of(asked.minor() * 2);
+        let checked = |tx: &switchyard_core::transaction::Transaction, amount| {
+            must_not_exceed(amount, tx.attempts.first()).is_ok()
+        };
+        assert!(checked(&tx, asked));
+        assert!(!checked(&tx, of(asked.minor() + 1)));
+        assert!(!checked(&tx, twice));
+        tx.attempts[0].charges = vec![Charge {
+            id: None,
+            amount: Some(twice),
+            is_part: false,
+            is_recorded: false,
+            is_taken_back: false,
+        }];
+        assert!(checked(&tx, twice));
+        assert!(!checked(&tx, of(asked.minor() * 3)));
     }
 
     #[test]

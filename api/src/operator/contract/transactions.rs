@@ -237,6 +237,10 @@ pub struct Resolve {
     /// id that no reported charge has is refused.
     #[serde(default)]
     pub another_charge: bool,
+    /// Whether more than the requested amount came in. Without it an `amount` above the requested
+    /// one is refused, unless the provider reported it.
+    #[serde(default)]
+    pub surplus: bool,
     /// Reason for the merchant. Only for `failed`.
     pub message: Option<String>,
 }
