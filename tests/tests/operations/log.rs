@@ -276,10 +276,14 @@ async fn a_log_that_cannot_be_written_stops_nothing_and_its_lost_lines_are_count
     let made = merchant.post("/v1/payments/initialize", &payment("ada@example.com"));
     let id = made.await?.expect(201)?.data("id")?.to_owned();
     pay(&server, &id, PAYS).await?;
-    eventually("the payment succeeds", Duration::from_secs(20), async || {
-        let reply = merchant.get(&format!("/v1/payments/{id}/verify")).await?;
-        Ok((reply.body["data"]["status"] == "success").then_some(()))
-    })
+    eventually(
+        "the payment succeeds",
+        Duration::from_secs(20),
+        async || {
+            let reply = merchant.get(&format!("/v1/payments/{id}/verify")).await?;
+            Ok((reply.body["data"]["status"] == "success").then_some(()))
+        },
+    )
     .await?;
     let metrics = server.operator().page("/metrics").await?;
     let lost = metrics
