@@ -5,13 +5,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { pay } from './checkout-steps.mjs';
-import { accessibilityProblems, FAILS, openBrowser, PAYS, screenshotPath, startServer, STAYS_PENDING } from './harness.mjs';
-
-const SIZES = { phone: { width: 360, height: 740 }, desktop: { width: 1440, height: 900 } };
-const SCHEMES = ['light', 'dark'];
-
-/** A sign-in link that the server printed at its start. */
-const printed = (server, who) => server.log().match(new RegExp(`console \\(${who}\\)\\s+(\\S+)`))[1];
+import { axeFindsNothing, pagesFit, printed, SIZES } from './console-steps.mjs';
+import { FAILS, openBrowser, PAYS, screenshotPath, startServer, STAYS_PENDING } from './harness.mjs';
 
 /** Payments that succeeded, was declined once, waits for its provider and was never opened. */
 async function makePayments(server, browser) {
@@ -92,41 +87,6 @@ function pages(base, list, [paid, declined]) {
     apps: `${base}/console/`,
     missing: `${base}/console/nothing`,
   };
-}
-
-/** Calls `look` with each page at each size, in light and dark. */
-async function inEveryForm(page, all, look) {
-  for (const [size, viewport] of Object.entries(SIZES)) {
-    for (const colorScheme of SCHEMES) {
-      await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
-      for (const [name, url] of Object.entries(all)) await look(name, url, `${size}-${colorScheme}`);
-    }
-  }
-}
-
-async function pagesFit(page, all) {
-  for (const lang of ['en', 'fr']) {
-    await inEveryForm(page, all, async (name, url, form) => {
-      await page.goto(`${url}?lang=${lang}`);
-      const path = screenshotPath(`console-${name}-${form}-${lang}`);
-      await page.screenshot({ path, fullPage: true });
-      const html = page.locator('html');
-      const wide = await html.evaluate((root) => root.scrollWidth - root.clientWidth);
-      assert.equal(wide, 0, `${name} ${form} ${lang} is ${wide} px too wide`);
-    });
-  }
-}
-
-async function axeFindsNothing(browser, context, all) {
-  const storageState = await context.storageState();
-  const scripted = await browser.newContext({ locale: 'en', bypassCSP: true, storageState });
-  const page = await scripted.newPage();
-  await inEveryForm(page, all, async (name, url, form) => {
-    await page.goto(`${url}?lang=en`);
-    assert.deepEqual(await accessibilityProblems(page), [], `${name} ${form}`);
-  });
-  await scripted.close();
 }
 
 async function signOut(page, base, list) {
