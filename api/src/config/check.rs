@@ -23,6 +23,7 @@ pub fn check(settings: &Settings) -> Vec<Fault> {
     service(settings, &mut refusals);
     gateways(settings, &mut refusals);
     check_network::server(settings, &mut refusals);
+    check_network::console(settings, &mut refusals);
     check_network::proxies(settings, &mut refusals);
     storage(settings, &mut refusals);
     times(settings, &mut refusals);

@@ -32,7 +32,7 @@ pub(super) fn server(settings: &Settings, refusals: &mut Faults) {
                 listen.port()
             ),
         ),
-        Some(url) => public_url(settings, url, refusals),
+        Some(url) => web_address(settings, "server.public_url", url, refusals),
         None if !settings.development && !listen.ip().to_canonical().is_loopback() => refusals
             .push(
                 "server.public_url",
@@ -68,12 +68,13 @@ fn listeners(settings: &Settings, refusals: &mut Faults) {
     }
 }
 
-fn public_url(settings: &Settings, url: &Url, refusals: &mut Faults) {
+/// Checks an address under which people reach this server.
+fn web_address(settings: &Settings, name: &'static str, url: &Url, refusals: &mut Faults) {
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         refusals.push(
-            "server.public_url",
+            name,
             format!(
-                "server.public_url is `{url}`: it has to be an https:// address such as \
+                "{name} is `{url}`: it has to be an https:// address such as \
                  https://pay.example.com"
             ),
         );
@@ -85,15 +86,48 @@ fn public_url(settings: &Settings, url: &Url, refusals: &mut Faults) {
         || !url.username().is_empty()
     {
         refusals.push(
-            "server.public_url",
-            format!("server.public_url is `{url}`: it has to be scheme, host and port only"),
+            name,
+            format!("{name} is `{url}`: it has to be scheme, host and port only"),
         );
     }
     if url.scheme() == "http" && !settings.development && !is_local(url) {
-        refusals.push("server.public_url", format!(
-            "server.public_url is `{url}`: payers would give their details and merchants their keys over an open line, so it has to \
+        refusals.push(name, format!(
+            "{name} is `{url}`: people would give their details, passwords and keys over an open line, so it has to \
              begin with https:// (http:// is for loopback addresses and development mode)"
         ));
+    }
+}
+
+pub(super) fn console(settings: &Settings, refusals: &mut Faults) {
+    let Some(url) = &settings.console.public_url else {
+        return;
+    };
+    if settings.development {
+        refusals.push(
+            "console.public_url",
+            "console.public_url is set in development mode, where the server itself has the \
+             console below /console: take it out"
+                .to_owned(),
+        );
+        return;
+    }
+    web_address(settings, "console.public_url", url, refusals);
+    let public = Url::parse(&settings.public_url()).ok();
+    if public.is_some_and(|public| public.origin() == url.origin()) {
+        refusals.push(
+            "console.public_url",
+            format!(
+                "console.public_url `{url}` is the address of the checkout pages, whose faults \
+                 would then reach signed-in users: give the console a host name of its own"
+            ),
+        );
+    }
+    let listen = settings.console.listen;
+    if listen == settings.server.listen || Some(listen) == settings.admin_listen() {
+        refusals.push(
+            "console.listen",
+            format!("console.listen is {listen}, where another listener is: choose another port"),
+        );
     }
 }
 

@@ -56,6 +56,7 @@ sections! {
         exchange: Exchange = Exchange::default(),
         log: Log = Log::default(),
         metrics: Metrics = Metrics::default(),
+        console: Console = Console::default(),
     }
 
     /// The name under which this installation runs.
@@ -103,6 +104,15 @@ sections! {
         shutdown_delay: DurationSetting = seconds(1),
         /// Timeout of open requests after a stop signal.
         shutdown_timeout: DurationSetting = seconds(30),
+    }
+
+    /// The console, pages for the users of merchants and operators.
+    Console {
+        /// URL of the console for its users, without a path. Without it the console is off, but in
+        /// development mode, where it is part of the server.
+        public_url: Option<Url> = None,
+        /// Address and port to listen on for it.
+        listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8082)),
     }
 
     /// Data folder.
@@ -324,6 +334,25 @@ impl Settings {
         let default = (!self.development).then_some(DEFAULT_ADMIN);
         let address = self.server.admin_listen.or(default);
         address.filter(|address| *address != self.server.listen)
+    }
+
+    /// Whether there is a console.
+    pub fn has_console(&self) -> bool {
+        self.development || self.console.public_url.is_some()
+    }
+
+    /// Address of the listener of the console; `None`: it is off, or the public one serves it.
+    pub fn console_listen(&self) -> Option<SocketAddr> {
+        let has_own = !self.development && self.has_console();
+        has_own.then_some(self.console.listen)
+    }
+
+    /// The address of the console for its users, without a slash at its end.
+    pub fn console_url(&self) -> String {
+        match &self.console.public_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => self.public_url(),
+        }
     }
 
     pub fn store_path(&self) -> PathBuf {

@@ -60,9 +60,11 @@ pub const DEVELOPMENT_PASSWORD: &str = "violet-teapots-locally";
 const FORM_BYTES: usize = 16 * 1_024;
 
 /// The routes of the console.
-pub fn router(api: ApiState, users: Users) -> Router {
+///
+/// `url`: the address of the server for its users.
+pub fn router(api: ApiState, users: Users, url: &str) -> Router {
     messages::warm_up();
-    let state = ConsoleState::new(api, users);
+    let state = ConsoleState::new(api, users, url);
     Router::new()
         .route("/console", get(start))
         .route("/console/", get(apps::get))

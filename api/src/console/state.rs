@@ -19,7 +19,7 @@ struct Inner {
     api: ApiState,
     users: Users,
     sent_forms: SentForms,
-    /// Path of the public URL, without a slash at its end: most often empty.
+    /// Path of the console's URL, without a slash at its end: most often empty.
     base: String,
     host: String,
     /// Users reach the console by https.
@@ -27,8 +27,9 @@ struct Inner {
 }
 
 impl ConsoleState {
-    pub fn new(api: ApiState, users: Users) -> Self {
-        let public = Url::parse(&api.engine().settings().public_url).ok();
+    /// `url`: the address of the console for its users, without the path of the console itself.
+    pub fn new(api: ApiState, users: Users, url: &str) -> Self {
+        let public = Url::parse(url).ok();
         let path = public.as_ref().map_or("", Url::path);
         let host = public.as_ref().and_then(Url::host_str);
         Self(Arc::new(Inner {
@@ -81,6 +82,6 @@ impl ConsoleState {
 
     /// Address of the checkout page of a payment.
     pub fn checkout_url(&self, id: TransactionId) -> String {
-        format!("{}/checkout/{id}", self.0.base)
+        format!("{}/checkout/{id}", self.engine().settings().public_url)
     }
 }

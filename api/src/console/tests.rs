@@ -83,7 +83,7 @@ impl World {
         );
         let users = users.await.unwrap();
         let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
-        let router = super::router(state, users.clone());
+        let router = super::router(state, users.clone(), "http://127.0.0.1:8080");
         Self {
             bench,
             users,

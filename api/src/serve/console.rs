@@ -34,9 +34,9 @@ pub struct SignInLinks {
     pub operator: Secret<String>,
 }
 
-/// Loads the users of the console. `None` outside of development mode, where there is no console.
+/// Loads the users of the console. `None`: there is no console.
 pub async fn users(engine: &Engine, settings: &Settings) -> anyhow::Result<Option<Users>> {
-    if !settings.development {
+    if !settings.has_console() {
         return Ok(None);
     }
     let vault = engine.access().installation_vault().await?;
@@ -48,7 +48,10 @@ pub async fn users(engine: &Engine, settings: &Settings) -> anyhow::Result<Optio
         Options {
             service_code: engine.access().service_code().to_owned(),
             issuer: engine.settings().service_name.clone(),
-            second_factor: SecondFactor::Optional,
+            second_factor: match settings.development {
+                true => SecondFactor::Optional,
+                false => SecondFactor::ByRole,
+            },
             ..Options::default()
         },
     );

@@ -29,7 +29,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use switchyard_core::directory::Directory;
 use switchyard_core::environment::Environment;
-use switchyard_core::limits::ADMIN_CONNECTIONS;
+use switchyard_core::limits::{ADMIN_CONNECTIONS, CONSOLE_CONNECTIONS};
 use switchyard_engine::access::{
     Access, AccessError, DevelopmentKeys, MasterKey, MasterKeyError, Options, SettingsToken, Vault,
     VaultError,
@@ -130,6 +130,10 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         Some(address) => Some(bind(address, "server.admin_listen").await?),
         None => None,
     };
+    let console = match settings.console_listen() {
+        Some(address) => Some(bind(address, "console.listen").await?),
+        None => None,
+    };
     let listener = bind(settings.server.listen, "server.listen or --port").await?;
     // After this, SIGTERM and SIGINT shut the server down, also during the start.
     let signals = StopSignals::listen()?;
@@ -165,6 +169,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         trust: routes::trust(&settings)?,
         request_timeout: settings.server.request_timeout.0,
         console: console::users(&engine, &settings).await?,
+        console_url: settings.console_url(),
     };
     let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let admin_address = admin_address.unwrap_or(settings.server.listen);
@@ -181,7 +186,12 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         let links = console::seed(users, &engine, &settings, &keys).await?;
         development::welcome(&settings, &keys, &links)?;
     }
-    let doors = tokio::spawn(open_doors(listener, admin, parts, totals, settings.clone()));
+    let listeners = Listeners {
+        public: listener,
+        admin,
+        console,
+    };
+    let doors = tokio::spawn(open_doors(listeners, parts, totals, settings.clone()));
     let ended = run_until_shutdown(doors, draining, signals, &settings, &engine).await;
     if let Some(copy) = copy {
         copy.ended().await;
@@ -257,10 +267,18 @@ async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener>
     })
 }
 
-/// Serves on the public listener and, where there is one, on the operators' own.
-async fn open_doors(
-    listener: TcpListener,
+/// Listeners of the server.
+struct Listeners {
+    public: TcpListener,
+    /// For operators, balancers and Prometheus. `None`: the public one serves them.
     admin: Option<TcpListener>,
+    /// For the console. `None`: it is off, or the public one serves it.
+    console: Option<TcpListener>,
+}
+
+/// Serves on all listeners.
+async fn open_doors(
+    listeners: Listeners,
     parts: routes::ServerContext,
     totals: Totals,
     settings: Settings,
@@ -270,19 +288,21 @@ async fn open_doors(
     let proxies = parts.trust.proxies.clone();
     let public = Admission::new("public", totals.connections, of_address, proxies.clone());
     let draining = parts.draining.clone();
-    let Some(admin) = admin else {
-        return listener::serve(listener, public, parts.all(), draining, drain_delay).await;
+    let serve = async |listener: Option<TcpListener>, admission, routes| {
+        if let Some(listener) = listener {
+            listener::serve(listener, admission, routes, draining.clone(), drain_delay).await;
+        }
     };
-    let operators = Admission::new("admin", ADMIN_CONNECTIONS, 0, proxies);
+    let of_public = match listeners.admin {
+        Some(_) => parts.public(),
+        None => parts.all(),
+    };
+    let operators = Admission::new("admin", ADMIN_CONNECTIONS, 0, proxies.clone());
+    let users = Admission::new("console", CONSOLE_CONNECTIONS, of_address, proxies);
     tokio::join!(
-        listener::serve(
-            listener,
-            public,
-            parts.public(),
-            draining.clone(),
-            drain_delay
-        ),
-        listener::serve(admin, operators, parts.admin(), draining, drain_delay),
+        serve(Some(listeners.public), public, of_public),
+        serve(listeners.admin, operators, parts.admin()),
+        serve(listeners.console, users, parts.console()),
     );
 }
 

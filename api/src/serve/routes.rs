@@ -7,7 +7,8 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::HeaderName;
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
 use switchyard_core::limits::BODY_BYTES;
 use switchyard_users::Users;
 
@@ -26,6 +27,8 @@ pub struct ServerContext {
     pub request_timeout: Duration,
     /// Users of the console. `None`: there is no console.
     pub console: Option<Users>,
+    /// Address of the console for its users, without a slash at its end.
+    pub console_url: String,
 }
 
 impl ServerContext {
@@ -39,16 +42,28 @@ impl ServerContext {
         self.surrounded(self.admin_routes())
     }
 
-    /// Both, for one listener.
+    /// The pages of the console alone, for a listener of its own.
+    pub fn console(&self) -> Router {
+        let start = get(async || Redirect::to(&format!("{}/", console::PREFIX)));
+        self.surrounded(self.console_routes().route("/", start))
+    }
+
+    /// All of them, for one listener. In production the console is never on the origin of the
+    /// checkout pages.
     pub fn all(&self) -> Router {
         let routes = self.public_routes().merge(self.admin_routes());
-        self.surrounded(match &self.console {
-            Some(users) => {
-                let console = console::router(self.state.clone(), users.clone());
-                routes.merge(console.with_state(()))
-            }
-            None => routes,
+        self.surrounded(match self.state.settings().development {
+            true => routes.merge(self.console_routes()),
+            false => routes,
         })
+    }
+
+    fn console_routes(&self) -> Router<ApiState> {
+        let Some(users) = &self.console else {
+            return Router::new();
+        };
+        let console = console::router(self.state.clone(), users.clone(), &self.console_url);
+        console.with_state(())
     }
 
     fn public_routes(&self) -> Router<ApiState> {
@@ -142,6 +157,7 @@ mod tests {
             },
             request_timeout: Duration::from_secs(30),
             console: None,
+            console_url: String::new(),
         };
         (bench, parts.all())
     }

@@ -23,8 +23,10 @@ pub const CONNECTIONS: usize = 10_000;
 /// Open connections of the listener for operators, load balancers and Prometheus: some `listen`
 /// commands and dashboards.
 pub const ADMIN_CONNECTIONS: usize = 256;
+/// Open connections of the listener for the console: some hundred people.
+pub const CONSOLE_CONNECTIONS: usize = 512;
 /// File descriptors reserved for everything but connections: up to 2,300 webhook sockets, the
-/// store's files, providers, mails and [`ADMIN_CONNECTIONS`]. Half of all descriptors where the
+/// store's files, providers, mails, [`ADMIN_CONNECTIONS`] and [`CONSOLE_CONNECTIONS`]. Half of all descriptors where the
 /// system allows fewer than twice as many.
 pub const FILES_RESERVED: u64 = 4_096;
 /// Minimum number of connections per event stream of a checkout page: streams stay open, and
