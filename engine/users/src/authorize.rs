@@ -131,7 +131,7 @@ impl Users {
         let user = self.live_user(who)?;
         let role = role_for(&user, action, account)?;
         match &who.via {
-            Via::Token(token) => check_token(token, action, account)?,
+            Via::Token(token) => self.check_token(token.id, action, account)?,
             Via::Session(_) => self.check_recent(who, action)?,
         }
         Ok(Permit {
@@ -188,6 +188,31 @@ impl Users {
         }
     }
 
+    /// Checks that the token, as it is stored now, includes the action.
+    fn check_token(
+        &self,
+        id: UserTokenId,
+        action: Action,
+        account: Option<AccountId>,
+    ) -> Result<(), Refusal> {
+        let set = self.set();
+        let live = set.tokens.get(&id).ok_or(Refusal::NotSignedIn)?;
+        let token = &live.token;
+        if token.account.is_some() && token.account != account {
+            return Err(match account {
+                Some(_) => Refusal::NotFound,
+                None => Refusal::NotInToken { action },
+            });
+        }
+        if action.needs_person() {
+            return Err(Refusal::NeedsPerson);
+        }
+        match token.actions.contains(&action) {
+            true => Ok(()),
+            false => Err(Refusal::NotInToken { action }),
+        }
+    }
+
     /// Writes the time of a session's last request, in a task: no request waits for it. A failure
     /// costs a minute of the session after a crash.
     fn write_session_use(&self, id: SessionId) {
@@ -239,24 +264,4 @@ fn installation_roles(action: Action) -> Vec<Role> {
     let mut roles = allowed_roles(action);
     roles.retain(|role| role.scope() == Scope::Installation);
     roles
-}
-
-fn check_token(
-    token: &UserToken,
-    action: Action,
-    account: Option<AccountId>,
-) -> Result<(), Refusal> {
-    if token.account.is_some() && token.account != account {
-        return Err(match account {
-            Some(_) => Refusal::NotFound,
-            None => Refusal::NotInToken { action },
-        });
-    }
-    if action.needs_person() {
-        return Err(Refusal::NeedsPerson);
-    }
-    match token.actions.contains(&action) {
-        true => Ok(()),
-        false => Err(Refusal::NotInToken { action }),
-    }
 }

@@ -67,7 +67,9 @@ pub(super) const USERS: &[Uses] = &[
     ),
     (
         "change",
-        &["audit", "error", "link", "rows", "user", "users"],
+        &[
+            "audit", "error", "link", "role", "rows", "token", "user", "users",
+        ],
     ),
     ("error", &["password", "refusal"]),
     (

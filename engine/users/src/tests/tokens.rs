@@ -56,7 +56,7 @@ async fn a_token_cannot_do_more_than_its_user() {
         let refused = refused.await;
         assert!(matches!(refused, Err(UsersError::Refused(_))), "{action}");
     }
-    let wanted = request(&world, &[Action::CreatePayout]);
+    let wanted = request(&world, &[Action::CreatePayout, Action::ViewPayments]);
     let new = world.users.create_token(&who, wanted).await.unwrap();
     let ada = world.signed_in("ada@example.com").await;
     let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
@@ -119,5 +119,61 @@ async fn tokens_have_an_end_within_a_year() {
         wanted.expires_at = world.clock.now().plus(days * 24 * HOUR);
         let refused = world.users.create_token(&who, wanted).await;
         assert!(matches!(refused, Err(UsersError::Invalid { .. })), "{days}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_an_account_ends_when_its_user_is_removed_from_it() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let wanted = request(&world, &[Action::ViewPayments]);
+    let new = world.users.create_token(&who, wanted).await.unwrap();
+    let ada = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
+    world.users.remove_member(&permit, vic).await.unwrap();
+    assert!(world.users.tokens(vic).is_empty());
+    // Another invitation does not bring the token back.
+    world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    assert_eq!(
+        by_token(&world, &new.secret).err(),
+        Some(Refusal::NotSignedIn)
+    );
+    let users = world.restarted(SecondFactor::Optional).await;
+    assert!(users.tokens(vic).is_empty());
+}
+
+#[tokio::test]
+async fn a_token_keeps_only_actions_of_the_role_that_its_user_has_now() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Finance)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let both = request(&world, &[Action::CreatePayout, Action::ViewPayments]);
+    let both = world.users.create_token(&who, both).await.unwrap();
+    let payouts = request(&world, &[Action::CreatePayout]);
+    let payouts = world.users.create_token(&who, payouts).await.unwrap();
+    let ada = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
+    for role in [Role::Viewer, Role::Finance] {
+        let changed = world.users.change_role(&permit, vic, role).await;
+        changed.unwrap();
+        let users = world.restarted(SecondFactor::Optional).await;
+        for users in [&world.users, &users] {
+            let token = users.authenticate_token(both.secret.expose(), origin());
+            let token = token.unwrap();
+            let ask = |action| users.authorize(&token, action, Some(account(ACME)));
+            assert!(ask(Action::ViewPayments).is_ok(), "{role}");
+            assert!(ask(Action::CreatePayout).is_err(), "{role}");
+            let ended = users.authenticate_token(payouts.secret.expose(), origin());
+            assert!(ended.is_err(), "{role}: a token without actions has ended");
+        }
     }
 }
