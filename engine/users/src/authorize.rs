@@ -30,6 +30,9 @@ pub enum Via {
 }
 
 /// Proof that a user may perform an action now. Only [`Users::authorize`] makes one.
+///
+/// A permit is a value of one request. The functions that take one check it again at the change:
+/// its session or token, the role, and the time of the authentication.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Permit {
@@ -41,6 +44,8 @@ pub struct Permit {
     pub account: Option<AccountId>,
     pub actor: Actor,
     pub origin: Origin,
+    /// Sender to whom it was given.
+    who: Identity,
 }
 
 impl Identity {
@@ -142,7 +147,14 @@ impl Users {
             account,
             actor: who.actor(),
             origin: who.origin.clone(),
+            who: who.clone(),
         })
+    }
+
+    /// The permit by the roles, sessions and tokens that are stored now, for a change that is made
+    /// later than the request was authorized.
+    pub fn renew(&self, permit: &Permit) -> Result<Permit, Refusal> {
+        self.authorize(&permit.who, permit.action, permit.account)
     }
 
     /// The user as stored now, while the session or the token of the request is still valid.

@@ -16,7 +16,10 @@ use crate::link::{Link, NewLink, Purpose};
 use crate::password::check_password;
 use crate::role::{Role, Scope};
 use crate::rows::{self, Kind};
-use crate::user::{Credentials, Membership, User, UserState, checked_email, checked_name};
+use crate::team::check_assignable;
+use crate::user::{
+    Credentials, Membership, User, UserState, checked_email, checked_name, email_key,
+};
 use crate::users::{Users, WriteGuard};
 use switchyard_system::secrets::{Fingerprint, random_secret};
 
@@ -41,11 +44,17 @@ pub struct Acceptance {
 }
 
 impl Users {
-    /// Invites a person into the account of the permit, or into the installation.
+    /// Invites a person into the account of the permit, or into the installation, in place of an
+    /// earlier invitation of the same person.
     pub async fn invite(&self, permit: &Permit, new: NewInvitation) -> Result<NewLink, UsersError> {
         let gate = self.gate().await;
-        self.check_manager(permit)?;
-        self.check_assignable(permit, new.role)?;
+        let permit = &self.manager(permit)?;
+        check_assignable(permit, new.role)?;
+        for (link, user) in self.invitations(permit.account) {
+            if email_key(&user.email) == email_key(&new.email) {
+                check_invitation(permit, &link)?;
+            }
+        }
         let entry = permit.entry(new.email.trim()).changing(
             serde_json::Value::Null,
             serde_json::json!({ "role": new.role }),
@@ -96,14 +105,22 @@ impl Users {
         pairs.collect()
     }
 
+    fn invitation(
+        &self,
+        account: Option<AccountId>,
+        id: LinkId,
+    ) -> Result<(Arc<Link>, Arc<User>), UsersError> {
+        let mut all = self.invitations(account).into_iter();
+        let found = all.find(|(link, _)| link.id == id);
+        found.ok_or_else(|| UsersError::not_found("invitation", id))
+    }
+
     /// Deletes an invitation into the account of the permit, or into the installation.
     pub async fn withdraw_invitation(&self, permit: &Permit, id: LinkId) -> Result<(), UsersError> {
         let gate = self.gate().await;
-        self.check_manager(permit)?;
-        let found = self.invitations(permit.account);
-        if !found.iter().any(|(link, _)| link.id == id) {
-            return Err(UsersError::not_found("invitation", id));
-        }
+        let permit = &self.manager(permit)?;
+        let (link, _) = self.invitation(permit.account, id)?;
+        check_invitation(permit, &link)?;
         let mut batch = Batch::new();
         rows::delete(&mut batch, Kind::Link, id);
         gate.commit(batch, vec![permit.entry(id)], move |set| {
@@ -268,6 +285,14 @@ impl Users {
         })
         .await?;
         Ok(NewLink { link, user, token })
+    }
+}
+
+/// Checks that the user of the permit may give the role of an invitation, and so withdraw it.
+fn check_invitation(permit: &Permit, link: &Link) -> Result<(), UsersError> {
+    match link.purpose {
+        Purpose::Invitation { role, .. } => check_assignable(permit, role),
+        Purpose::Reset | Purpose::SignIn => Err(UsersError::not_found("invitation", link.id)),
     }
 }
 

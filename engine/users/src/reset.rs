@@ -82,6 +82,7 @@ impl Users {
         let hash = hash.ok_or(UsersError::PasswordHash)?;
         let gate = self.gate().await;
         let user = self.live_user(who)?;
+        self.check_recently_authenticated(who)?;
         let mut changed = User::clone(&user);
         changed.credentials.password = Some(hash);
         let entry = NewEntry::new(who.actor(), &who.origin, "change_password", user.id);

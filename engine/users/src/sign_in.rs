@@ -159,8 +159,8 @@ impl Users {
 
     /// Ends one of the sender's own sessions.
     pub async fn end_session(&self, who: &Identity, id: SessionId) -> Result<(), UsersError> {
-        let user = self.live_user(who)?.id;
         let gate = self.gate().await;
+        let user = self.live_user(who)?.id;
         let is_own = {
             let set = self.set();
             let session = set.sessions.get(&id);
@@ -178,8 +178,8 @@ impl Users {
 
     /// Ends all of the sender's sessions but that of the request. Returns how many.
     pub async fn end_other_sessions(&self, who: &Identity) -> Result<usize, UsersError> {
-        let user = self.live_user(who)?.id;
         let gate = self.gate().await;
+        let user = self.live_user(who)?.id;
         let mut batch = Batch::new();
         let ended = {
             let set = self.set();
