@@ -17,7 +17,6 @@ async fn proposed(world: &World) -> Arc<Approval> {
         kind: "payout".to_owned(),
         payload: json!({ "amount": 5_000 }),
         reason: "Rent".to_owned(),
-        approving: Action::ApprovePayout,
     };
     world.users.propose(&permit, proposal).await.unwrap()
 }
@@ -159,4 +158,66 @@ async fn a_rejection_has_a_reason_and_executes_nothing() {
         ApprovalState::Rejected { .. }
     ));
     assert!(!is_paid(&world).await);
+}
+
+#[tokio::test]
+async fn a_proposal_of_a_user_who_may_not_make_it_any_more_is_rejected_and_not_approved() {
+    for change in [Change::Disabled, Change::Removed, Change::Demoted] {
+        let world = World::new().await;
+        let open = proposed(&world).await;
+        let fin = open.proposed_by;
+        match change {
+            Change::Disabled => {
+                world.operator("root@example.com").await;
+                let root = world.signed_in("root@example.com").await;
+                let permit = world.permit(&root, Action::ManageInstallationUsers, None);
+                world.users.disable(&permit, fin).await.unwrap();
+            }
+            Change::Removed | Change::Demoted => {
+                let ada = world.signed_in("ada@example.com").await;
+                let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
+                let changed = match change {
+                    Change::Removed => world.users.remove_member(&permit, fin).await,
+                    _ => world.users.change_role(&permit, fin, Role::Support).await,
+                };
+                changed.unwrap();
+            }
+        }
+        let ada = approver(&world, "ada@example.com").await;
+        let approved = world.users.approve(&ada, open.id, payout()).await;
+        assert!(
+            matches!(approved, Err(UsersError::NotPossible(_))),
+            "{change:?}"
+        );
+        let mut batch = payout();
+        let staged = world.users.stage_approval(&ada, open.id, &mut batch).await;
+        assert!(staged.is_err(), "{change:?}");
+        assert!(!is_paid(&world).await);
+        let done = world.users.reject(&ada, open.id, "Left us").await.unwrap();
+        assert!(matches!(done.state, ApprovalState::Rejected { .. }));
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Disabled,
+    Removed,
+    Demoted,
+}
+
+#[tokio::test]
+async fn the_action_of_a_proposal_decides_who_approves_it() {
+    let world = World::new().await;
+    assert_eq!(proposed(&world).await.approving, Action::ApprovePayout);
+    let who = world.signed_in("ada@example.com").await;
+    for action in [Action::ManageTeam, Action::ApprovePayout, Action::ViewKeys] {
+        let permit = world.permit(&who, action, Some(ACME));
+        let proposal = Proposal {
+            kind: "payout".to_owned(),
+            payload: json!({}),
+            reason: "Rent".to_owned(),
+        };
+        let proposed = world.users.propose(&permit, proposal).await;
+        assert!(matches!(proposed, Err(UsersError::NotPossible(_))));
+    }
 }
