@@ -77,14 +77,15 @@ impl Permit {
 }
 
 impl Users {
-    /// Finds the session with this token, and notes its use.
+    /// Finds the session with this token, and notes its use. A session of a user who needs a second
+    /// factor by now and has none is refused: they sign in again and set one up.
     pub fn authenticate_session(&self, token: &str, origin: &Origin) -> Result<Identity, Refusal> {
         let now = self.0.clock.now();
         let hash = Fingerprint::of(token);
         let set = self.set();
         let live = set.session_by_hash(&hash).ok_or(Refusal::NotSignedIn)?;
         let user = set.users.get(&live.session.user);
-        let user = user.filter(|user| user.is_active());
+        let user = user.filter(|user| user.is_active() && !self.lacks_totp(user));
         let user = user.ok_or(Refusal::NotSignedIn)?;
         if live.is_expired(now) {
             return Err(Refusal::NotSignedIn);
@@ -161,19 +162,21 @@ impl Users {
     pub(crate) fn live_user(&self, who: &Identity) -> Result<Arc<User>, Refusal> {
         let now = self.0.clock.now();
         let set = self.set();
-        let is_live = match &who.via {
-            Via::Session(session) => {
-                let live = set.sessions.get(&session.id);
-                live.is_some_and(|live| live.session.user == who.user.id && !live.is_expired(now))
-            }
-            Via::Token(token) => {
-                let live = set.tokens.get(&token.id);
-                live.is_some_and(|live| live.token.user == who.user.id) && now < token.expires_at
-            }
-        };
         let user = set.users.get(&who.user.id).filter(|user| user.is_active());
-        let user = user.filter(|_| is_live);
-        user.cloned().ok_or(Refusal::NotSignedIn)
+        let user = user.ok_or(Refusal::NotSignedIn)?;
+        let is_live = match &who.via {
+            Via::Session(session) => set.sessions.get(&session.id).is_some_and(|live| {
+                live.session.user == user.id && !live.is_expired(now) && !self.lacks_totp(user)
+            }),
+            Via::Token(token) => set
+                .tokens
+                .get(&token.id)
+                .is_some_and(|live| live.token.user == user.id && now < live.token.expires_at),
+        };
+        match is_live {
+            true => Ok(user.clone()),
+            false => Err(Refusal::NotSignedIn),
+        }
     }
 
     /// Checks that the session was authenticated recently, if the action needs it.

@@ -207,7 +207,7 @@ impl Users {
     ) -> Result<SignIn, UsersError> {
         let gate = self.gate().await;
         let user = self.user_at_version(checked)?;
-        let needs_setup = !user.has_totp() && self.needs_totp(&user);
+        let needs_setup = self.lacks_totp(&user);
         if user.has_totp() || needs_setup {
             let token = random_secret(&self.0.ids);
             self.0.pending.lock().add(token.expose(), checked);
@@ -227,6 +227,11 @@ impl Users {
             SecondFactor::All => true,
             SecondFactor::Optional => false,
         }
+    }
+
+    /// Whether the user has no second factor although the settings or a role require one.
+    pub(crate) fn lacks_totp(&self, user: &User) -> bool {
+        !user.has_totp() && self.needs_totp(user)
     }
 
     /// Sign-in that waits for its second factor, and its user.

@@ -305,3 +305,25 @@ async fn a_set_up_is_shown_again_to_the_sign_in_that_began_it_and_to_no_other() 
     // The other one has replaced it.
     assert_ne!(shown(0), first);
 }
+
+#[tokio::test]
+async fn a_session_without_a_second_factor_ends_when_the_settings_require_one() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Viewer)
+        .await;
+    let ada = world.session("ada@example.com").await;
+    let vic = world.session("vic@example.com").await;
+    let users = world.restarted(SecondFactor::ByRole).await;
+    let ask = |users: &Users, token: &Secret<String>| {
+        let who = users.authenticate_session(token.expose(), origin());
+        who.err()
+    };
+    assert_eq!(ask(&users, &ada), Some(Refusal::NotSignedIn));
+    assert_eq!(ask(&users, &vic), None);
+    let result = users.sign_in("ada@example.com", Secret::from(PASSWORD), origin());
+    assert!(matches!(result.await.unwrap(), SignIn::NeedsTotpSetup(_)));
+    let users = world.restarted(SecondFactor::All).await;
+    assert_eq!(ask(&users, &vic), Some(Refusal::NotSignedIn));
+}
