@@ -389,3 +389,5 @@ pub const AUDIT_CHANGE_BYTES: usize = 16 * 1024;
 /// Entries of the audit log on one page, and those read for a page with a filter.
 pub const AUDIT_PAGE: usize = 200;
 pub const AUDIT_SCANNED: usize = 5_000;
+/// Faults that a verification of the audit log names. With more the log is to be restored.
+pub const AUDIT_FAULTS: usize = 100;

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use switchyard_core::ids::{SessionId, UserId};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, CommitError, Store};
+use switchyard_store::{Batch, CommitError, Store, StoreError};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 use tokio::sync::OwnedMutexGuard;
@@ -93,8 +93,11 @@ type Head = Option<ChainHead>;
 impl Users {
     /// Loads everything but the audit log from the store.
     ///
+    /// When the last entry of the audit log is unreadable, an entry marks the break. When the store
+    /// cannot write one, each later change is refused, and payments go on.
+    ///
     /// # Errors
-    /// When a row cannot be read, or belongs to a user who does not exist.
+    /// When another row cannot be read, or belongs to a user who does not exist.
     pub async fn load(
         store: Store,
         sealer: Arc<dyn Sealer>,
@@ -103,8 +106,8 @@ impl Users {
         options: Options,
     ) -> Result<Self, UsersError> {
         let set = load_set(&store).await?;
-        let head = ChainHead::load(&store).await?;
-        Ok(Self(Arc::new(Inner {
+        let head = intact_head(&store).await?;
+        let users = Self(Arc::new(Inner {
             hasher: PasswordHasher::new(options.password_cost, ids.clone()),
             store,
             clock,
@@ -115,8 +118,16 @@ impl Users {
             resets: Throttle::default(),
             pending: Mutex::default(),
             set: RwLock::new(set),
-            gate: Arc::new(tokio::sync::Mutex::new(Some(head))),
-        })))
+            gate: Arc::new(tokio::sync::Mutex::new(head)),
+        }));
+        if head.is_none() {
+            // The head is read again, with the entry that marks the break.
+            let marked = users.commit_audited(Batch::new(), Vec::new()).await;
+            if let Err(error) = marked {
+                tracing::error!(%error, "failed to mark the break of the audit log");
+            }
+        }
+        Ok(users)
     }
 
     /// User with this id.
@@ -224,6 +235,22 @@ impl Users {
     }
 }
 
+/// Head of the audit chain. `None`: its last entry is unreadable.
+async fn intact_head(store: &Store) -> Result<Head, UsersError> {
+    match ChainHead::load(store).await {
+        Ok((head, None)) => Ok(Some(head)),
+        Ok((head, Some(_))) => {
+            tracing::error!(audit.entry = head.number, "audit log is broken");
+            Ok(None)
+        }
+        Err(error @ StoreError::Damaged { .. }) => {
+            tracing::error!(%error, "audit log is broken");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 async fn load_set(store: &Store) -> Result<Set, UsersError> {
     let mut set = Set::default();
     for user in rows::all::<User>(store, Kind::User).await? {
@@ -302,12 +329,12 @@ impl WriteGuard {
         entries: Vec<NewEntry>,
         change: impl FnOnce(&mut Set) + Send + 'static,
     ) -> Result<Staged, UsersError> {
-        let mut next = match *self.head {
-            Some(head) => head,
+        let (mut next, mark) = match *self.head {
+            Some(head) => (head, None),
             None => ChainHead::load(&self.users.0.store).await?,
         };
         let now = self.now();
-        for entry in entries {
+        for entry in mark.into_iter().chain(entries) {
             next = next.append(batch, entry, now)?;
         }
         *self.head = None;

@@ -142,7 +142,7 @@ async fn an_approval_in_a_commit_of_the_caller_takes_effect_with_it() {
     let late = world.store.commit(abandoned).await;
     assert!(late.is_err(), "the abandoned batch conflicts");
     let report = world.users.verify_chain().await.unwrap();
-    assert_eq!(report.fault, None);
+    assert_eq!(report.faults, []);
 }
 
 #[tokio::test]
