@@ -247,6 +247,14 @@ impl Page {
         Ok(self.state.users().authorize(who, action, account)?)
     }
 
+    /// Whether the page offers this. A refusal is not recorded, unlike that of [`Self::permit`].
+    pub fn may(&self, action: Action) -> bool {
+        let account = self.scope.as_ref().map(|scope| scope.app.account);
+        let users = self.state.users();
+        self.identity()
+            .is_some_and(|who| users.may(who, action, account))
+    }
+
     /// Address of a page of the console.
     pub fn link(&self, path: &str) -> String {
         format!("{}/{path}", self.state.prefix())

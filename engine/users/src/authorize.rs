@@ -5,8 +5,10 @@ use std::sync::Arc;
 use switchyard_core::ids::{AccountId, SessionId, UserId, UserTokenId};
 use switchyard_store::Batch;
 
-use crate::audit::{Actor, NewEntry, Origin};
+use crate::audit::{Actor, AuditResult, NewEntry, Origin};
+use crate::error::UsersError;
 use crate::refusal::Refusal;
+use crate::refusal_log::Source;
 use crate::role::{Action, Role, Scope, allowed_roles, allows, requires_recent_authentication};
 use crate::rows::{self, Kind};
 use crate::session::Session;
@@ -125,10 +127,27 @@ impl Users {
         })
     }
 
-    /// Decides whether the sender may perform an action, by the roles that are stored now.
+    /// Decides whether the sender may perform an action, by the roles that are stored now. A refusal
+    /// is recorded in the audit log; to decide what a page offers, use [`Self::may`].
     ///
     /// `account`: the account of the object; `None` for the installation, or for all accounts.
     pub fn authorize(
+        &self,
+        who: &Identity,
+        action: Action,
+        account: Option<AccountId>,
+    ) -> Result<Permit, Refusal> {
+        self.permit(who, action, account)
+            .map_err(|refusal| self.noted(who, action, account, refusal))
+    }
+
+    /// Whether the sender may perform an action, after a new authentication if it needs one.
+    pub fn may(&self, who: &Identity, action: Action, account: Option<AccountId>) -> bool {
+        let permit = self.permit(who, action, account);
+        matches!(permit, Ok(_) | Err(Refusal::NeedsRecentAuthentication))
+    }
+
+    fn permit(
         &self,
         who: &Identity,
         action: Action,
@@ -156,6 +175,69 @@ impl Users {
     /// later than the request was authorized.
     pub fn renew(&self, permit: &Permit) -> Result<Permit, Refusal> {
         self.authorize(&permit.who, permit.action, permit.account)
+    }
+
+    /// Records that the sender was refused an action that their role or token does not include.
+    /// Returns the refusal. The entry is written in the background: reads are refused, too.
+    pub(crate) fn noted(
+        &self,
+        who: &Identity,
+        action: Action,
+        account: Option<AccountId>,
+        refusal: Refusal,
+    ) -> Refusal {
+        let about = match refusal {
+            Refusal::Forbidden { .. } | Refusal::NotInToken { .. } | Refusal::NeedsPerson => {
+                account
+            }
+            // The log of an account does not name users of others.
+            Refusal::NotFound => None,
+            Refusal::NotSignedIn | Refusal::NeedsRecentAuthentication => return refusal,
+        };
+        let object = account.map_or_else(|| "installation".to_owned(), |id| id.to_string());
+        let due = self.refused(who, action.name(), &object, about);
+        if !due.is_empty() {
+            let users = self.clone();
+            self.write_in_background("a refusal", async move {
+                users.commit_audited(Batch::new(), due).await
+            });
+        }
+        refusal
+    }
+
+    /// Records that the permit does not include an object of its action.
+    pub(crate) fn refuse(&self, permit: &Permit, refusal: Refusal) -> UsersError {
+        self.noted(&permit.who, permit.action, permit.account, refusal)
+            .into()
+    }
+
+    /// Records that the sender has entered a wrong password or code.
+    pub(crate) async fn record_wrong_factor(
+        &self,
+        who: &Identity,
+        action: &str,
+    ) -> Result<(), UsersError> {
+        let due = self.refused(who, action, &who.user.id.to_string(), None);
+        match due.is_empty() {
+            true => Ok(()),
+            false => self.commit_audited(Batch::new(), due).await,
+        }
+    }
+
+    /// Counts a refusal of a signed-in sender. Returns the entries to write.
+    fn refused(
+        &self,
+        who: &Identity,
+        action: &str,
+        object: &str,
+        account: Option<AccountId>,
+    ) -> Vec<NewEntry> {
+        let entry = NewEntry::new(who.actor(), &who.origin, action, object)
+            .about(account)
+            .with_result(AuditResult::Refused);
+        let sources = [Source::User(who.user.id)];
+        let now = self.0.clock.now();
+        self.0.refusals.note(&sources, entry, now)
     }
 
     /// The user as stored now, while the session or the token of the request is still valid.
@@ -232,7 +314,7 @@ impl Users {
     /// costs a minute of the session after a crash.
     fn write_session_use(&self, id: SessionId) {
         let users = self.clone();
-        self.write_in_background(async move {
+        self.write_in_background("use of a session", async move {
             let gate = users.gate().await;
             let session = users.set().sessions.get(&id).map(|live| live.current());
             let Some(session) = session else {
@@ -246,7 +328,7 @@ impl Users {
 
     fn write_token_use(&self, id: UserTokenId) {
         let users = self.clone();
-        self.write_in_background(async move {
+        self.write_in_background("use of a token", async move {
             let gate = users.gate().await;
             let token = users.set().tokens.get(&id).map(|live| live.current());
             let Some(token) = token else {

@@ -16,7 +16,6 @@ use crate::link::{Link, NewLink, Purpose};
 use crate::password::check_password;
 use crate::role::{Role, Scope};
 use crate::rows::{self, Kind};
-use crate::team::check_assignable;
 use crate::user::{
     Credentials, Membership, User, UserState, checked_email, checked_name, email_key,
 };
@@ -49,10 +48,10 @@ impl Users {
     pub async fn invite(&self, permit: &Permit, new: NewInvitation) -> Result<NewLink, UsersError> {
         let gate = self.gate().await;
         let permit = &self.manager(permit)?;
-        check_assignable(permit, new.role)?;
+        self.check_assignable(permit, new.role)?;
         for (link, user) in self.invitations(permit.account) {
             if email_key(&user.email) == email_key(&new.email) {
-                check_invitation(permit, &link)?;
+                self.check_invitation(permit, &link)?;
             }
         }
         let entry = permit.entry(new.email.trim()).changing(
@@ -115,12 +114,20 @@ impl Users {
         found.ok_or_else(|| UsersError::not_found("invitation", id))
     }
 
+    /// Checks that the user of the permit may give the role of an invitation, and so withdraw it.
+    fn check_invitation(&self, permit: &Permit, link: &Link) -> Result<(), UsersError> {
+        match link.purpose {
+            Purpose::Invitation { role, .. } => self.check_assignable(permit, role),
+            Purpose::Reset | Purpose::SignIn => Err(UsersError::not_found("invitation", link.id)),
+        }
+    }
+
     /// Deletes an invitation into the account of the permit, or into the installation.
     pub async fn withdraw_invitation(&self, permit: &Permit, id: LinkId) -> Result<(), UsersError> {
         let gate = self.gate().await;
         let permit = &self.manager(permit)?;
         let (link, _) = self.invitation(permit.account, id)?;
-        check_invitation(permit, &link)?;
+        self.check_invitation(permit, &link)?;
         let mut batch = Batch::new();
         rows::delete(&mut batch, Kind::Link, id);
         gate.commit(batch, vec![permit.entry(id)], move |set| {
@@ -285,14 +292,6 @@ impl Users {
         })
         .await?;
         Ok(NewLink { link, user, token })
-    }
-}
-
-/// Checks that the user of the permit may give the role of an invitation, and so withdraw it.
-fn check_invitation(permit: &Permit, link: &Link) -> Result<(), UsersError> {
-    match link.purpose {
-        Purpose::Invitation { role, .. } => check_assignable(permit, role),
-        Purpose::Reset | Purpose::SignIn => Err(UsersError::not_found("invitation", link.id)),
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct PendingSetup {
 
 impl Pending {
     pub fn add(&mut self, token: &str, sign_in: PendingSignIn) {
-        self.drop_old(sign_in.since);
+        self.purge(sign_in.since);
         if self.sign_ins.len() >= PENDING_SIGN_INS {
             let oldest = self.sign_ins.iter().min_by_key(|(_, it)| it.since);
             if let Some(hash) = oldest.map(|(hash, _)| *hash) {
@@ -57,7 +57,7 @@ impl Pending {
     }
 
     pub fn add_setup(&mut self, user: UserId, setup: PendingSetup) {
-        self.drop_old(setup.since);
+        self.purge(setup.since);
         self.set_ups.insert(user, setup);
     }
 
@@ -85,7 +85,8 @@ impl Pending {
         self.set_ups.remove(&user);
     }
 
-    fn drop_old(&mut self, now: Timestamp) {
+    /// Drops those that took too long.
+    pub fn purge(&mut self, now: Timestamp) {
         self.sign_ins
             .retain(|_, it| now.since(it.since) < SECOND_FACTOR_WINDOW);
         self.set_ups

@@ -33,7 +33,8 @@ impl Users {
         let user = self.user_by_email(email).filter(|user| user.is_active());
         let Some(user) = user else {
             drop(gate);
-            self.record_failure("request_reset", None, origin).await?;
+            self.record_failure("request_reset", email, None, origin)
+                .await?;
             return Ok(None);
         };
         let entry = NewEntry::new(Actor::Anonymous, origin, "request_reset", user.id);

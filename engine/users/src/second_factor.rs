@@ -37,7 +37,14 @@ impl Users {
         let gate = self.gate().await;
         let user = self.live_user(who)?;
         self.check_recently_authenticated(who)?;
-        let (changed, codes) = self.with_new_totp(&user, code)?;
+        let (changed, codes) = match self.with_new_totp(&user, code) {
+            Err(UsersError::WrongFactor) => {
+                drop(gate);
+                self.record_wrong_factor(who, "set_up_totp").await?;
+                return Err(UsersError::WrongFactor);
+            }
+            made => made?,
+        };
         let entry = NewEntry::new(who.actor(), &who.origin, "set_up_totp", user.id);
         gate.change_credentials(changed, who.session(), vec![entry])
             .await?;
@@ -66,7 +73,15 @@ impl Users {
         if user.has_totp() {
             return Err(UsersError::SignInExpired);
         }
-        let (mut changed, codes) = self.with_new_totp(&user, code)?;
+        let (mut changed, codes) = match self.with_new_totp(&user, code) {
+            Err(UsersError::WrongFactor) => {
+                drop(gate);
+                self.record_failure("set_up_totp", &user.email, Some(user.id), origin)
+                    .await?;
+                return Err(UsersError::WrongFactor);
+            }
+            made => made?,
+        };
         changed.credentials.version += 1;
         let id = user.id;
         let entry = NewEntry::new(Actor::User { id }, origin, "set_up_totp", id);

@@ -32,7 +32,7 @@ impl Users {
         let gate = self.gate().await;
         let permit = &self.manager(permit)?;
         let (user, before) = self.managed_member(permit, id)?;
-        check_assignable(permit, role)?;
+        self.check_assignable(permit, role)?;
         if before == role {
             return Ok(());
         }
@@ -161,6 +161,21 @@ impl Users {
         }
     }
 
+    /// Checks that the role fits the permit, and that its user may give it.
+    pub(crate) fn check_assignable(&self, permit: &Permit, role: Role) -> Result<(), UsersError> {
+        let scope = match permit.account {
+            Some(_) => Scope::Account,
+            None => Scope::Installation,
+        };
+        if role.scope() != scope {
+            return Err(UsersError::invalid("role", "is not one of this team"));
+        }
+        match permit.role.may_assign(role) {
+            true => Ok(()),
+            false => Err(self.refuse(permit, refused_role(permit, role))),
+        }
+    }
+
     /// A member of the permit's account or of the installation whom the permit may change.
     fn managed_member(&self, permit: &Permit, id: UserId) -> Result<(Arc<User>, Role), UsersError> {
         let user = self.user(id);
@@ -170,7 +185,7 @@ impl Users {
         };
         match permit.role.may_assign(role) {
             true => Ok((user, role)),
-            false => Err(refused_role(permit, role)),
+            false => Err(self.refuse(permit, refused_role(permit, role))),
         }
     }
 
@@ -243,27 +258,12 @@ fn role_within(user: &User, account: Option<AccountId>) -> Option<Role> {
     }
 }
 
-/// Checks that the role fits the permit, and that its user may give it.
-pub(crate) fn check_assignable(permit: &Permit, role: Role) -> Result<(), UsersError> {
-    let scope = match permit.account {
-        Some(_) => Scope::Account,
-        None => Scope::Installation,
-    };
-    if role.scope() != scope {
-        return Err(UsersError::invalid("role", "is not one of this team"));
-    }
-    match permit.role.may_assign(role) {
-        true => Ok(()),
-        false => Err(refused_role(permit, role)),
-    }
-}
-
-fn refused_role(permit: &Permit, role: Role) -> UsersError {
+fn refused_role(permit: &Permit, role: Role) -> Refusal {
     let roles = Role::ALL
         .into_iter()
         .filter(|other| allows(*other, permit.action) && other.may_assign(role));
-    UsersError::Refused(Refusal::Forbidden {
+    Refusal::Forbidden {
         action: permit.action,
         roles: roles.collect(),
-    })
+    }
 }

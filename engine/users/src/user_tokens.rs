@@ -40,7 +40,7 @@ impl Users {
         let user = self.live_user(who)?;
         self.check_recently_authenticated(who)?;
         let now = gate.now();
-        self.check_request(&user, &request, now)?;
+        self.check_request(who, &user, &request, now)?;
         let secret = token::make(&self.0.options.service_code, &self.0.ids);
         let text = secret.expose();
         let token = Arc::new(UserToken {
@@ -98,6 +98,7 @@ impl Users {
 
     fn check_request(
         &self,
+        who: &Identity,
         user: &User,
         request: &TokenRequest,
         now: Timestamp,
@@ -118,15 +119,16 @@ impl Users {
             return Err(Refusal::NotFound.into());
         };
         for action in &request.actions {
-            if action.needs_person() {
-                return Err(Refusal::NeedsPerson.into());
-            }
-            if !allows(role, *action) {
-                return Err(UsersError::Refused(Refusal::Forbidden {
+            let refusal = match allows(role, *action) {
+                _ if action.needs_person() => Refusal::NeedsPerson,
+                true => continue,
+                false => Refusal::Forbidden {
                     action: *action,
                     roles: allowed_roles(*action),
-                }));
-            }
+                },
+            };
+            let noted = self.noted(who, *action, request.account, refusal);
+            return Err(noted.into());
         }
         Ok(())
     }

@@ -61,7 +61,16 @@ pub(super) const USERS: &[Uses] = &[
     (
         "authorize",
         &[
-            "audit", "refusal", "role", "rows", "session", "token", "user", "users",
+            "audit",
+            "error",
+            "refusal",
+            "refusal_log",
+            "role",
+            "rows",
+            "session",
+            "token",
+            "user",
+            "users",
         ],
     ),
     (
@@ -90,7 +99,12 @@ pub(super) const USERS: &[Uses] = &[
     ("log", &["audit", "error", "users"]),
     ("password", &[]),
     ("pending", &[]),
+    (
+        "purge",
+        &["approval", "error", "rows", "user", "users"],
+    ),
     ("refusal", &["role"]),
+    ("refusal_log", &["audit", "throttle"]),
     (
         "reset",
         &[
@@ -132,6 +146,7 @@ pub(super) const USERS: &[Uses] = &[
             "error",
             "pending",
             "refusal",
+            "refusal_log",
             "rows",
             "session",
             "throttle",
@@ -165,8 +180,19 @@ pub(super) const USERS: &[Uses] = &[
     (
         "users",
         &[
-            "approval", "audit", "error", "link", "password", "pending", "rows", "session", "set",
-            "throttle", "token", "user",
+            "approval",
+            "audit",
+            "error",
+            "link",
+            "password",
+            "pending",
+            "refusal_log",
+            "rows",
+            "session",
+            "set",
+            "throttle",
+            "token",
+            "user",
         ],
     ),
 ];

@@ -244,6 +244,112 @@ async fn an_unreadable_last_entry_does_not_stop_the_start_and_is_marked() {
     );
 }
 
+/// Refused entries, oldest first.
+async fn refusals(world: &World) -> Vec<Entry> {
+    let page = world.users.audit(&query(200)).await.unwrap();
+    let entries = page.entries.into_iter().rev();
+    entries
+        .filter(|entry| entry.result == AuditResult::Refused)
+        .collect()
+}
+
+#[tokio::test]
+async fn forbidden_actions_are_recorded_and_what_a_page_offers_is_not() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Viewer)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let ask = |action, number| world.users.may(&who, action, Some(account(number)));
+    assert!(ask(Action::ViewPayments, ACME));
+    assert!(!ask(Action::CreatePayout, ACME));
+    assert!(!ask(Action::ViewPayments, GLOBEX));
+    settle().await;
+    assert!(refusals(&world).await.is_empty());
+    for number in [ACME, GLOBEX] {
+        let action = Action::CreatePayout;
+        let refused = world.users.authorize(&who, action, Some(account(number)));
+        assert!(refused.is_err());
+        settle().await;
+    }
+    let entries = refusals(&world).await;
+    let shown: Vec<_> = entries
+        .iter()
+        .map(|it| {
+            (
+                it.actor.user(),
+                it.action.as_str(),
+                it.object.clone(),
+                it.account,
+            )
+        })
+        .collect();
+    let entry = |number, about| {
+        let object = account(number).to_string();
+        (Some(vic), "create_payout", object, about)
+    };
+    let expected = [entry(ACME, Some(account(ACME))), entry(GLOBEX, None)];
+    assert_eq!(shown, expected, "another account does not see who asked");
+    // A session that is too old for an action, or has ended, is no attempt at a forbidden one.
+    let ada = world.signed_in("ada@example.com").await;
+    world.clock.advance(10 * MINUTE);
+    assert!(
+        world
+            .users
+            .may(&ada, Action::ManageKeys, Some(account(ACME)))
+    );
+    world
+        .users
+        .authorize(&ada, Action::ManageKeys, Some(account(ACME)))
+        .unwrap_err();
+    world.users.sign_out(&ada).await.unwrap();
+    world
+        .users
+        .authorize(&ada, Action::ManageKeys, Some(account(ACME)))
+        .unwrap_err();
+    settle().await;
+    assert_eq!(refusals(&world).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_flood_of_forbidden_actions_writes_few_entries_and_the_last_has_their_count() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    for _ in 0..500 {
+        let refused = world.users.authorize(&who, Action::ViewGateways, None);
+        assert!(refused.is_err());
+    }
+    settle().await;
+    assert_eq!(refusals(&world).await.len(), 19);
+    world.clock.advance(HOUR);
+    world.users.purge_expired().await.unwrap();
+    let entries = refusals(&world).await;
+    assert_eq!(entries.len(), 20);
+    assert_eq!(entries[19].action, "view_gateways");
+    assert_eq!(entries[19].after["refusals"], 481);
+    assert_eq!(world.users.verify_chain().await.unwrap().faults, []);
+}
+
+#[tokio::test]
+async fn an_admin_who_reaches_for_the_owner_is_recorded() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let removed = world.users.remove_member(&permit, ada).await;
+    assert!(removed.is_err());
+    settle().await;
+    let entries = refusals(&world).await;
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0].action, "manage_team");
+    assert_eq!(entries[0].actor, Actor::User { id: vic });
+}
+
 /// Storage with damaged rows of the audit log.
 struct Damaging {
     inner: Store,

@@ -327,3 +327,32 @@ async fn a_session_without_a_second_factor_ends_when_the_settings_require_one() 
     let users = world.restarted(SecondFactor::All).await;
     assert_eq!(ask(&users, &vic), Some(Refusal::NotSignedIn));
 }
+
+#[tokio::test]
+async fn wrong_codes_and_passwords_within_a_session_are_recorded() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    world.users.begin_setup(&who).unwrap();
+    let wrong = world.users.confirm_setup(&who, "000000").await;
+    assert!(matches!(wrong, Err(UsersError::WrongFactor)));
+    let factors = Factors {
+        password: Secret::from("wrong password"),
+        code: None,
+    };
+    let wrong = world.users.reauthenticate(&who, factors).await;
+    assert!(matches!(wrong, Err(UsersError::WrongFactor)));
+    let query = AuditQuery {
+        user: Some(ada),
+        limit: 2,
+        ..AuditQuery::default()
+    };
+    let page = world.users.audit(&query).await.unwrap();
+    let entries = page.entries.iter().rev();
+    let entries: Vec<_> = entries.map(|it| (it.action.as_str(), it.result)).collect();
+    let refused = AuditResult::Refused;
+    assert_eq!(
+        entries,
+        [("set_up_totp", refused), ("reauthenticate", refused)]
+    );
+}
