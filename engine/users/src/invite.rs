@@ -104,6 +104,28 @@ impl Users {
         pairs.collect()
     }
 
+    /// Makes a new link for an open invitation; the earlier link ends. The new one is valid for
+    /// seven days again.
+    pub async fn resend_invitation(
+        &self,
+        permit: &Permit,
+        id: LinkId,
+    ) -> Result<NewLink, UsersError> {
+        let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
+        let (link, user) = self.invitation(permit.account, id)?;
+        self.check_invitation(permit, &link)?;
+        if user.state == UserState::Disabled {
+            return Err(UsersError::NotPossible("this user is disabled"));
+        }
+        let entry = permit.entry(&user.email).changing(
+            serde_json::json!({ "invitation": id }),
+            serde_json::Value::Null,
+        );
+        self.store_link(gate, Batch::new(), user, link.purpose, entry)
+            .await
+    }
+
     fn invitation(
         &self,
         account: Option<AccountId>,

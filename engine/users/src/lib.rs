@@ -54,6 +54,7 @@ pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
 pub use self::refusal::Refusal;
+pub use self::reset::PasswordReset;
 pub use self::role::{
     Action, Role, Scope, allowed_roles, allows, approving_action, proposing_action,
     requires_recent_authentication, requires_totp,

@@ -30,8 +30,8 @@ pub(crate) struct PendingSignIn {
 #[derive(Clone)]
 pub(crate) struct PendingSetup {
     pub secret: Secret<Vec<u8>>,
-    /// Sign-in that began it. `None`: a session did.
-    pub sign_in: Option<Fingerprint>,
+    /// Hash of the token of the sign-in, or of the id of the session, that began it.
+    pub begun_by: Fingerprint,
     pub since: Timestamp,
 }
 
@@ -61,23 +61,18 @@ impl Pending {
         self.set_ups.insert(user, setup);
     }
 
-    pub fn setup_of(&self, user: UserId, now: Timestamp) -> Option<Secret<Vec<u8>>> {
-        let setup = self.set_ups.get(&user)?;
-        let is_valid = now.since(setup.since) < SECOND_FACTOR_WINDOW;
-        is_valid.then(|| setup.secret.clone())
-    }
-
-    /// Secret of the set-up that this sign-in began, to show it again after a wrong code. Another
-    /// sign-in of the same user never gets it: one of the two may be of an attacker.
+    /// Secret of the set-up that this sign-in or session began, to show it again after a wrong code.
+    /// Another one of the same user never gets it: one of the two may be of an attacker.
     pub fn setup_begun_by(
         &self,
         user: UserId,
-        token: &str,
+        begun_by: Fingerprint,
         now: Timestamp,
     ) -> Option<Secret<Vec<u8>>> {
         let setup = self.set_ups.get(&user)?;
-        let is_own = setup.sign_in == Some(Fingerprint::of(token));
-        self.setup_of(user, now).filter(|_| is_own)
+        let is_own = setup.begun_by == begun_by;
+        let is_valid = now.since(setup.since) < SECOND_FACTOR_WINDOW;
+        (is_own && is_valid).then(|| setup.secret.clone())
     }
 
     /// Drops the set-up of a user, when it was confirmed or their credentials changed.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::json;
 use switchyard_core::ids::{AccountId, UserId, UserTokenId};
 use switchyard_core::limits::{TOKENS_PER_USER, USER_TOKEN_LIFETIME};
 use switchyard_core::time::Timestamp;
@@ -58,7 +59,7 @@ impl Users {
         });
         let mut batch = Batch::new();
         rows::put(&mut batch, Kind::Token, token.id, &*token)?;
-        let after = serde_json::json!({
+        let after = json!({
             "name": token.name,
             "actions": token.actions,
             "expires_at": token.expires_at.to_string(),
@@ -94,6 +95,30 @@ impl Users {
         let entry = NewEntry::new(who.actor(), &who.origin, "delete_token", id);
         gate.commit(batch, vec![entry], move |set| set.remove_token(id))
             .await
+    }
+
+    /// Deletes all tokens of the sender, as after a password became known to others. Returns how
+    /// many.
+    pub async fn revoke_all_tokens(&self, who: &Identity) -> Result<usize, UsersError> {
+        let gate = self.gate().await;
+        let user = self.live_user(who)?;
+        if who.session().is_none() {
+            return Err(Refusal::NeedsPerson.into());
+        }
+        let tokens = self.tokens(user.id).into_iter();
+        let revoked: Vec<_> = tokens.map(|token| token.id).collect();
+        let count = revoked.len();
+        let mut batch = Batch::new();
+        for id in &revoked {
+            rows::delete(&mut batch, Kind::Token, id);
+        }
+        let entry = NewEntry::new(who.actor(), &who.origin, "revoke_all_tokens", user.id)
+            .changing(json!({ "tokens": count }), json!({ "tokens": 0 }));
+        gate.commit(batch, vec![entry], move |set| {
+            revoked.into_iter().for_each(|id| set.remove_token(id));
+        })
+        .await?;
+        Ok(count)
     }
 
     fn check_request(

@@ -117,6 +117,7 @@ pub(super) const USERS: &[Uses] = &[
             "refusal",
             "rows",
             "sign_in",
+            "token",
             "user",
             "users",
         ],

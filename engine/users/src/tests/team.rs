@@ -260,3 +260,92 @@ async fn an_admin_neither_withdraws_nor_replaces_the_invitation_of_an_owner() {
     let withdrawn = world.users.withdraw_invitation(&permit, link.link.id).await;
     withdrawn.unwrap();
 }
+
+#[tokio::test]
+async fn a_team_is_listed_with_roles_states_last_sign_ins_and_second_factors() {
+    let world = World::new().await;
+    world.operator("root@example.com").await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Viewer)
+        .await;
+    let signed_in_at = world.clock.now();
+    let who = world.signed_in("ada@example.com").await;
+    let setup = world.users.begin_setup(&who).unwrap();
+    let valid = code(&setup, &world.clock);
+    world.users.confirm_setup(&who, &valid).await.unwrap();
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let new = person("new@example.com", Role::Support);
+    let invited = world.users.invite(&permit, new).await.unwrap();
+    let root = world.signed_in("root@example.com").await;
+    let installation = world.permit(&root, Action::ManageInstallationUsers, None);
+    world.users.disable(&installation, vic).await.unwrap();
+
+    let members = world.users.members(Some(account(ACME)));
+    let rows: Vec<_> = members
+        .iter()
+        .map(|(user, role)| {
+            let seen = user.last_sign_in_at;
+            (
+                user.email.as_str(),
+                *role,
+                user.state,
+                seen,
+                user.has_totp(),
+            )
+        })
+        .collect();
+    let active = UserState::Active;
+    let at = Some(signed_in_at);
+    let expected = [
+        ("ada@example.com", Role::Owner, active, at, true),
+        (
+            "vic@example.com",
+            Role::Viewer,
+            UserState::Disabled,
+            None,
+            false,
+        ),
+    ];
+    assert_eq!(rows, expected);
+    let open = world.users.invitations(Some(account(ACME)));
+    let [(link, user)] = &open[..] else {
+        panic!("one invitation");
+    };
+    assert_eq!(
+        (link.id, user.email.as_str()),
+        (invited.link.id, "new@example.com")
+    );
+    assert_eq!(link.expires_at, world.clock.now().plus(7 * 24 * HOUR));
+    assert!(matches!(
+        link.purpose,
+        Purpose::Invitation {
+            role: Role::Support,
+            ..
+        }
+    ));
+}
+
+#[tokio::test]
+async fn a_user_changes_their_own_name_and_language() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    let renamed = world
+        .users
+        .change_profile(&who, " Ada Lovelace ", Language::Fr);
+    renamed.await.unwrap();
+    let invalid = world.users.change_profile(&who, "", Language::Fr).await;
+    assert!(matches!(
+        invalid,
+        Err(UsersError::Invalid { field: "name", .. })
+    ));
+    let users = world.restarted(SecondFactor::Optional).await;
+    for users in [&world.users, &users] {
+        let user = users.user(ada).unwrap();
+        assert_eq!(
+            (user.name.as_str(), user.language),
+            ("Ada Lovelace", Language::Fr)
+        );
+    }
+}

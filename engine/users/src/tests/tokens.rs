@@ -177,3 +177,44 @@ async fn a_token_keeps_only_actions_of_the_role_that_its_user_has_now() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_new_password_lists_the_tokens_that_stay_valid_and_the_user_revokes_them() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let token = world.session("ada@example.com").await;
+    let who = world.identity(&token).unwrap();
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let wanted = request(&world, &[Action::ViewPayments]);
+        tokens.push(world.users.create_token(&who, wanted).await.unwrap());
+    }
+    let names = |tokens: &[UserToken]| tokens.iter().map(|it| it.id).collect::<Vec<_>>();
+    let both = [tokens[0].token.id, tokens[1].token.id];
+    let other = || Secret::from("another long password");
+    let stay = world.users.change_password(&who, other()).await.unwrap();
+    assert_eq!(names(&stay), both);
+    assert!(by_token(&world, &tokens[0].secret).is_ok());
+
+    let by = by_token(&world, &tokens[1].secret).unwrap();
+    let refused = world.users.revoke_all_tokens(&by).await;
+    let person = Refusal::NeedsPerson;
+    assert!(matches!(refused, Err(UsersError::Refused(it)) if it == person));
+    assert_eq!(world.users.revoke_all_tokens(&who).await.unwrap(), 2);
+    for token in &tokens {
+        assert!(by_token(&world, &token.secret).is_err());
+    }
+    let users = world.restarted(SecondFactor::Optional).await;
+    assert!(users.tokens(who.user.id).is_empty());
+
+    let wanted = request(&world, &[Action::ViewPayments]);
+    let kept = world.users.create_token(&who, wanted).await.unwrap();
+    let link = world.users.request_reset("ada@example.com", origin());
+    let link = link.await.unwrap().unwrap();
+    let reset = world
+        .users
+        .reset_password(link.token.expose(), other(), origin());
+    assert_eq!(names(&reset.await.unwrap().tokens), [kept.token.id]);
+    assert!(world.identity(&token).is_err(), "sessions end");
+    assert!(by_token(&world, &kept.secret).is_ok());
+}
