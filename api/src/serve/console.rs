@@ -64,7 +64,7 @@ pub async fn users(engine: &Engine, settings: &Settings) -> anyhow::Result<Optio
 async fn housekeeping(users: Users, clock: Clock) {
     loop {
         if let Err(error) = users.purge_expired().await {
-            tracing::error!(%error, "failed to purge expired sessions and links, retrying in an hour");
+            tracing::error!(%error, "failed to purge expired sessions, retrying in an hour");
         }
         clock.sleep(PURGE).await;
     }

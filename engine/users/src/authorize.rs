@@ -127,8 +127,8 @@ impl Users {
         })
     }
 
-    /// Decides whether the sender may perform an action, by the roles that are stored now. A refusal
-    /// is recorded in the audit log; to decide what a page offers, use [`Self::may`].
+    /// Decides whether the sender may perform an action, by the roles that are stored now. A
+    /// refusal is recorded in the audit log; to decide what a page offers, use [`Self::may`].
     ///
     /// `account`: the account of the object; `None` for the installation, or for all accounts.
     pub fn authorize(

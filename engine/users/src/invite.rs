@@ -118,10 +118,9 @@ impl Users {
         if user.state == UserState::Disabled {
             return Err(UsersError::NotPossible("this user is disabled"));
         }
-        let entry = permit.entry(&user.email).changing(
-            serde_json::json!({ "invitation": id }),
-            serde_json::Value::Null,
-        );
+        let entry = permit
+            .entry(&user.email)
+            .changing(serde_json::Value::Null, serde_json::json!({ "resent": id }));
         self.store_link(gate, Batch::new(), user, link.purpose, entry)
             .await
     }

@@ -61,8 +61,8 @@ impl Pending {
         self.set_ups.insert(user, setup);
     }
 
-    /// Secret of the set-up that this sign-in or session began, to show it again after a wrong code.
-    /// Another one of the same user never gets it: one of the two may be of an attacker.
+    /// Secret of the set-up that this sign-in or session began, to show it again after a wrong
+    /// code. Another one of the same user never gets it: one of the two may be of an attacker.
     pub fn setup_begun_by(
         &self,
         user: UserId,
