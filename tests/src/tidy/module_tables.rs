@@ -99,10 +99,7 @@ pub(super) const USERS: &[Uses] = &[
     ("log", &["audit", "error", "users"]),
     ("password", &[]),
     ("pending", &[]),
-    (
-        "purge",
-        &["approval", "error", "rows", "user", "users"],
-    ),
+    ("purge", &["approval", "error", "rows", "user", "users"]),
     ("refusal", &["role"]),
     ("refusal_log", &["audit", "throttle"]),
     (
