@@ -266,6 +266,7 @@ impl Users {
             return Err(UsersError::NotPossible("this permit is for another action"));
         }
         if permit.user == open.proposed_by {
+            self.note_refused(permit, id);
             return Err(UsersError::NotPossible(
                 "a second person decides: you made this proposal",
             ));

@@ -195,14 +195,24 @@ impl Users {
             Refusal::NotSignedIn | Refusal::NeedsRecentAuthentication => return refusal,
         };
         let object = account.map_or_else(|| "installation".to_owned(), |id| id.to_string());
-        let due = self.refused(who, action.name(), &object, about);
+        self.write_refusals(self.refused(who, action.name(), &object, about));
+        refusal
+    }
+
+    /// Records that the permit's user was refused an object for another reason than their role.
+    pub(crate) fn note_refused(&self, permit: &Permit, object: impl ToString) {
+        let action = permit.action.name();
+        let object = object.to_string();
+        self.write_refusals(self.refused(&permit.who, action, &object, permit.account));
+    }
+
+    fn write_refusals(&self, due: Vec<NewEntry>) {
         if !due.is_empty() {
             let users = self.clone();
             self.write_in_background("a refusal", async move {
                 users.commit_audited(Batch::new(), due).await
             });
         }
-        refusal
     }
 
     /// Records that the permit does not include an object of its action.

@@ -1,4 +1,4 @@
-//! Deletion of what has expired.
+//! Deletion of expired sessions, links, tokens, proposals and invited users.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -66,6 +66,19 @@ async fn the_proposer_cannot_approve_or_reject() {
     let rejected = world.users.reject(&fin, open.id, "no").await;
     assert!(matches!(rejected, Err(UsersError::NotPossible(_))));
     assert!(!is_paid(&world).await);
+    settle().await;
+    let query = AuditQuery {
+        user: Some(fin.user),
+        action: Some("approve_payout".to_owned()),
+        limit: 10,
+        ..AuditQuery::default()
+    };
+    let tries = world.users.audit(&query).await.unwrap().entries;
+    assert_eq!(tries.len(), 2);
+    for entry in tries {
+        assert_eq!(entry.result, AuditResult::Refused);
+        assert_eq!(entry.object, open.id.to_string());
+    }
     let withdrawn = world.users.withdraw(&fin, open.id).await.unwrap();
     assert!(matches!(withdrawn.state, ApprovalState::Withdrawn { .. }));
 }
