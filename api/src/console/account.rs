@@ -1,13 +1,12 @@
 //! The reader's own account: their sessions, which they can end.
 
 use askama::Template;
-use axum::Form;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 use switchyard_core::ids::SessionId;
-use switchyard_users::{Session, csrf_token, is_csrf_token};
+use switchyard_users::Session;
 
+use super::form::Sent;
 use super::frame::Frame;
 use super::page::{Page, SignedIn};
 
@@ -18,7 +17,6 @@ struct AccountPage {
     name: String,
     email: String,
     has_totp: bool,
-    csrf: String,
     sessions: Vec<SessionRow>,
 }
 
@@ -30,21 +28,11 @@ struct SessionRow {
     is_own: bool,
 }
 
-#[derive(Deserialize)]
-pub struct EndForm {
-    #[serde(default)]
-    csrf: String,
-    /// Session to end. Empty: all others.
-    #[serde(default)]
-    session: String,
-}
-
 /// `GET /console/account`
 pub async fn get(SignedIn(page): SignedIn) -> Response {
     let Some(who) = page.identity() else {
         return page.to_sign_in();
     };
-    let token = page.session_token().unwrap_or_default();
     let mut sessions = page.state.users().sessions(who.user.id);
     sessions.sort_by_key(|session| std::cmp::Reverse(session.last_seen_at));
     let shown = AccountPage {
@@ -52,7 +40,6 @@ pub async fn get(SignedIn(page): SignedIn) -> Response {
         name: who.user.name.clone(),
         email: who.user.email.clone(),
         has_totp: who.user.has_totp(),
-        csrf: csrf_token(token).expose().clone(),
         sessions: sessions
             .iter()
             .map(|session| row(&page, session, who.session() == Some(session.id)))
@@ -62,13 +49,14 @@ pub async fn get(SignedIn(page): SignedIn) -> Response {
 }
 
 /// `POST /console/account/sessions`
-pub async fn end_sessions(SignedIn(page): SignedIn, Form(form): Form<EndForm>) -> Response {
-    let token = page.session_token().unwrap_or_default();
-    let (Some(who), true) = (page.identity(), is_csrf_token(token, &form.csrf)) else {
-        return page.go(&page.link("account"));
+///
+/// Ends the session that the field `session` names, or all others without one.
+pub async fn end_sessions(Sent(SignedIn(page), fields): Sent<SignedIn>) -> Response {
+    let Some(who) = page.identity() else {
+        return page.to_sign_in();
     };
     let users = page.state.users();
-    let ended = match form.session.parse::<SessionId>() {
+    let ended = match fields.text("session").parse::<SessionId>() {
         Ok(id) => users.end_session(who, id).await,
         Err(_) => users.end_other_sessions(who).await.map(drop),
     };

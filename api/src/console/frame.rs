@@ -24,6 +24,11 @@ pub struct Frame {
     pub prefix: String,
     /// Address of the forms of a page.
     pub action: String,
+    /// Token of the session, which its forms carry.
+    pub csrf: String,
+    /// Number of the form: it takes effect once.
+    pub form: String,
+    pub notice: Option<Notice>,
     pub languages: Vec<LanguageLink>,
     /// App and environment. `None`: the page is about neither.
     pub scope: Option<ScopeView>,
@@ -51,6 +56,12 @@ pub struct ScopeView {
     pub environment: Environment,
     /// The same page in each environment.
     pub environments: Vec<Link>,
+}
+
+/// Result of the form that led to the page.
+pub struct Notice {
+    pub text: String,
+    pub is_error: bool,
 }
 
 /// Link of the navigation.

@@ -5,6 +5,8 @@
 //! GET/POST /console/link/{token}         invitation, new password
 //! GET  /console/                         apps
 //! GET  /console/apps/{app}/{environment}/payments[/{id}]   and …/payouts
+//! GET  /console/apps/{app}/{environment}/keys[/new|/{key}]  and …/webhooks[/new|/{webhook}]
+//! GET/POST /console/confirm              password again, before keys and secrets
 //! GET  /console/account                  sessions; POST …/sessions, /console/sign-out
 //! ```
 //!
@@ -14,8 +16,12 @@
 //! Left out: any decision about money, which is the engine's.
 
 mod account;
+mod actions;
 mod apps;
+mod confirm;
 mod cookies;
+mod developers;
+mod form;
 mod frame;
 mod labels;
 mod links;
@@ -40,6 +46,7 @@ use switchyard_core::language::Language;
 use switchyard_users::Users;
 use tower_http::compression::CompressionLayer;
 
+use self::developers::{deliveries, keys, webhooks};
 use self::page::{Failed, Page};
 use self::state::ConsoleState;
 use crate::pages::messages;
@@ -47,6 +54,8 @@ use crate::state::ApiState;
 
 /// Path of all pages of the console.
 pub const PREFIX: &str = "/console";
+/// Password of the users that development mode makes, on the machine of a developer.
+pub const DEVELOPMENT_PASSWORD: &str = "violet-teapots-locally";
 /// Largest form that is read, in bytes.
 const FORM_BYTES: usize = 16 * 1_024;
 
@@ -62,6 +71,7 @@ pub fn router(api: ApiState, users: Users) -> Router {
         .route("/console/sign-in/set-up", post(sign_in::post_set_up))
         .route("/console/sign-out", post(sign_in::sign_out))
         .route("/console/link/{token}", get(links::get).post(links::post))
+        .route("/console/confirm", get(confirm::get).post(confirm::post))
         .route("/console/account", get(account::get))
         .route("/console/account/sessions", post(account::end_sessions))
         .route(
@@ -74,18 +84,48 @@ pub fn router(api: ApiState, users: Users) -> Router {
         )
         .route(
             "/console/apps/{app}/{environment}/payments/{id}",
-            get(transaction::payment),
+            get(transaction::payment).post(actions::payment),
         )
         .route(
             "/console/apps/{app}/{environment}/payouts/{id}",
-            get(transaction::payout),
+            get(transaction::payout).post(actions::payout),
         )
+        .merge(developer_pages())
         .route("/console/{*nothing}", get(nowhere))
         .layer(CompressionLayer::new())
         .layer(DefaultBodyLimit::max(FORM_BYTES))
         .layer(from_fn_with_state(state.clone(), choose_language))
         .layer(from_fn_with_state(state.clone(), only_own_forms))
         .with_state(state)
+}
+
+fn developer_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route("/console/apps/{app}/{environment}/keys", get(keys::list))
+        .route(
+            "/console/apps/{app}/{environment}/keys/new",
+            get(keys::new).post(keys::create),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/keys/{key}",
+            get(keys::get).post(keys::change),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/webhooks",
+            get(webhooks::list),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/webhooks/new",
+            get(webhooks::new).post(webhooks::create),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/webhooks/{webhook}",
+            get(webhooks::get).post(webhooks::change),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/webhooks/{webhook}/deliveries/{delivery}",
+            get(deliveries::get).post(deliveries::resend),
+        )
 }
 
 async fn start(page: Page) -> Response {

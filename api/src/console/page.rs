@@ -17,10 +17,13 @@ use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
 use switchyard_engine::access::App;
 use switchyard_engine::engine::EngineError;
-use switchyard_users::{Action, Channel, Identity, Origin, Permit, Refusal, UsersError};
+use switchyard_store::Batch;
+use switchyard_users::{
+    Action, Channel, Identity, NewEntry, Origin, Permit, Refusal, UsersError, csrf_token,
+};
 
 use super::cookies;
-use super::frame::{Frame, LanguageLink, Link, ScopeView};
+use super::frame::{Frame, LanguageLink, Link, Notice, ScopeView};
 use super::messages_of::{role_name, role_names};
 use super::state::ConsoleState;
 use super::text::Text;
@@ -247,12 +250,27 @@ impl Page {
         Ok(self.state.users().authorize(who, action, account)?)
     }
 
-    /// Whether the page offers this. A refusal is not recorded, unlike that of [`Self::permit`].
+    /// Whether the reader's role allows an action, perhaps after they confirm their password. A
+    /// refusal is not recorded, unlike that of [`Self::permit`].
     pub fn may(&self, action: Action) -> bool {
         let account = self.scope.as_ref().map(|scope| scope.app.account);
         let users = self.state.users();
         self.identity()
             .is_some_and(|who| users.may(who, action, account))
+    }
+
+    /// Writes an entry of the audit log about an action that was carried out.
+    pub async fn audit(&self, entry: NewEntry) -> Result<(), Failed> {
+        let users = self.state.users();
+        Ok(users.commit_audited(Batch::new(), vec![entry]).await?)
+    }
+
+    /// Value of a parameter in the page's address.
+    pub fn query(&self, name: &str) -> Option<String> {
+        let (_, query) = self.address.split_once('?')?;
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        let (_, value) = pairs.find(|(given, _)| given == name)?;
+        Some(value.into_owned())
     }
 
     /// Address of a page of the console.
@@ -312,10 +330,18 @@ impl Page {
         self.go(&self.link(&format!("sign-in?{}", query.finish())))
     }
 
+    /// Leads to the confirmation of the password, and after it back to this page.
+    fn to_confirmation(&self) -> Response {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.append_pair("next", self.path());
+        self.go(&self.link(&format!("confirm?{}", query.finish())))
+    }
+
     /// Error page.
     pub fn failed(&self, failed: Failed) -> Response {
         match failed {
             Failed::Refused(Refusal::NotSignedIn) => self.to_sign_in(),
+            Failed::Refused(Refusal::NeedsRecentAuthentication) => self.to_confirmation(),
             Failed::Refused(Refusal::Forbidden { roles, .. }) => {
                 self.not_allowed(&role_names(&roles, self.text()))
             }
@@ -395,6 +421,9 @@ impl Page {
             host: self.state.host().to_owned(),
             prefix: self.state.prefix(),
             action: self.path().to_owned(),
+            csrf: self.csrf(),
+            form: self.state.engine().ids().ulid(self.state.now()).to_string(),
+            notice: self.notice(),
             languages: self.languages(),
             links: self.links(current),
             apps_href: self.link(""),
@@ -404,6 +433,21 @@ impl Page {
             service,
             scope,
         }
+    }
+
+    fn csrf(&self) -> String {
+        let token = self.session_token().map(csrf_token);
+        token.map_or_else(String::new, |token| token.expose().clone())
+    }
+
+    /// The notice that `?done=` names.
+    fn notice(&self) -> Option<Notice> {
+        let done = self.query("done")?;
+        let known = NOTICES.iter().find(|(name, _)| *name == done);
+        known.map(|(name, is_error)| Notice {
+            text: self.text().say(&format!("console-done-{name}")),
+            is_error: *is_error,
+        })
     }
 
     fn scope_view(&self, scope: &Scope, current: &str) -> ScopeView {
@@ -446,6 +490,10 @@ impl Page {
             links.extend([
                 link(self.in_scope("payments"), "payments", "i-payments"),
                 link(self.in_scope("payouts"), "payouts", "i-payouts"),
+                Link {
+                    current: matches!(current, "keys" | "webhooks"),
+                    ..link(self.in_scope("keys"), "developers", "i-key")
+                },
             ]);
         }
         links.push(link(self.link("account"), "account-page", "i-account"));
@@ -469,6 +517,28 @@ impl Page {
         Language::ALL.map(link).into()
     }
 }
+
+/// Results of forms, and whether each is an error.
+const NOTICES: [(&str, bool); 18] = [
+    ("key-deleted", false),
+    ("webhook-made", false),
+    ("webhook-saved", false),
+    ("webhook-deleted", false),
+    ("event-triggered", false),
+    ("event-missed", true),
+    ("resent", false),
+    ("resent-failed", false),
+    ("resent-more", false),
+    ("resend-disabled", true),
+    ("resend-too-often", true),
+    ("resend-moving", true),
+    ("asked", false),
+    ("asked-recently", true),
+    ("asked-waiting", true),
+    ("cancelled", false),
+    ("cancel-asked", false),
+    ("not-possible", true),
+];
 
 /// Two letters that stand for a name.
 fn initials(name: &str) -> String {

@@ -8,9 +8,10 @@ use axum::http::header::{HeaderValue, SET_COOKIE};
 use axum::response::Response;
 use serde::Deserialize;
 use switchyard_core::secret::Secret;
-use switchyard_users::{NewSession, RecoveryCodes, SignIn, UsersError, is_csrf_token};
+use switchyard_users::{NewSession, RecoveryCodes, SignIn, UsersError};
 
 use super::cookies;
+use super::form::Sent;
 use super::frame::Frame;
 use super::messages_of::too_many;
 use super::page::{Failed, Page, SignedIn};
@@ -76,12 +77,6 @@ pub struct CodeForm {
     code: String,
     #[serde(default)]
     next: String,
-}
-
-#[derive(Deserialize)]
-pub struct SignOutForm {
-    #[serde(default)]
-    csrf: String,
 }
 
 /// `GET /console/sign-in`
@@ -193,11 +188,7 @@ pub async fn post_set_up(page: Page, Form(form): Form<CodeForm>) -> Response {
 }
 
 /// `POST /console/sign-out`
-pub async fn sign_out(SignedIn(page): SignedIn, Form(form): Form<SignOutForm>) -> Response {
-    let token = page.session_token().unwrap_or_default();
-    if !is_csrf_token(token, &form.csrf) {
-        return page.go(&page.link("account"));
-    }
+pub async fn sign_out(Sent(SignedIn(page), _): Sent<SignedIn>) -> Response {
     let ended = match page.identity().and_then(|who| Some((who, who.session()?))) {
         Some((who, session)) => page.state.users().end_session(who, session).await,
         None => Ok(()),
@@ -271,7 +262,7 @@ fn expired_or(page: &Page, error: UsersError) -> Response {
     }
 }
 
-fn signed_in(page: &Page, session: &NewSession, response: Response) -> Response {
+pub fn signed_in(page: &Page, session: &NewSession, response: Response) -> Response {
     let cookie = cookies::begin_session(session.token.expose(), page.state.is_https());
     with_cookie(response, &cookie)
 }
@@ -286,7 +277,7 @@ pub fn with_cookie(mut response: Response, cookie: &str) -> Response {
 
 /// The address if it is one of the console, else that of the first page: no link to the sign-in
 /// leads elsewhere.
-fn own_address(page: &Page, address: String) -> String {
+pub fn own_address(page: &Page, address: String) -> String {
     let start = page.link("");
     let is_plain = address
         .bytes()

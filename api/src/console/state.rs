@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use switchyard_core::ids::TransactionId;
+use switchyard_core::time::Timestamp;
 use switchyard_engine::engine::Engine;
 use switchyard_users::Users;
 use url::Url;
 
+use super::form::SentForms;
 use crate::state::ApiState;
 
 /// A handle, cloned with every route and layer for every request.
@@ -16,6 +18,7 @@ pub struct ConsoleState(Arc<Inner>);
 struct Inner {
     api: ApiState,
     users: Users,
+    sent_forms: SentForms,
     /// Path of the public URL, without a slash at its end: most often empty.
     base: String,
     host: String,
@@ -34,11 +37,16 @@ impl ConsoleState {
             https: public.as_ref().is_some_and(|url| url.scheme() == "https"),
             api,
             users,
+            sent_forms: SentForms::default(),
         }))
     }
 
     pub fn api(&self) -> &ApiState {
         &self.0.api
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.0.api.engine().clock().now()
     }
 
     pub fn engine(&self) -> &Engine {
@@ -47,6 +55,10 @@ impl ConsoleState {
 
     pub fn users(&self) -> &Users {
         &self.0.users
+    }
+
+    pub fn sent_forms(&self) -> &SentForms {
+        &self.0.sent_forms
     }
 
     /// Path before all addresses, without a slash at its end: most often empty.

@@ -1,5 +1,7 @@
 //! Page of one payment or payout: status, money, attempts, customer and timeline.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::Path;
 use axum::response::Response;
@@ -33,6 +35,16 @@ struct Shown {
     ids: Vec<Row>,
     metadata: Vec<Row>,
     checkout: Option<String>,
+    actions: Vec<ActionButton>,
+}
+
+/// Button of an action on the transaction.
+struct ActionButton {
+    /// Value of the field `do`.
+    name: &'static str,
+    label: String,
+    hint: String,
+    is_danger: bool,
 }
 
 struct Link {
@@ -56,7 +68,7 @@ struct AttemptRow {
 }
 
 /// App, environment and id in the address of a transaction's page.
-type TransactionPath = Path<(String, String, String)>;
+pub type TransactionPath = Path<(String, String, String)>;
 
 /// `GET /console/apps/{app}/{environment}/payments/{id}`
 pub async fn payment(Scoped(page): Scoped, Path((.., id)): TransactionPath) -> Response {
@@ -72,18 +84,23 @@ pub async fn payout(Scoped(page): Scoped, Path((.., id)): TransactionPath) -> Re
 
 async fn show(page: &Page, kind: Kind, id: &str) -> Result<Response, Failed> {
     page.permit(Action::ViewPayments)?;
-    let scope = page.scope().ok_or(Failed::NotFound)?;
-    let id: TransactionId = id.parse().map_err(|_| Failed::NotFound)?;
-    let found = page.state.engine().transaction(id).await?;
-    let tx = found
-        .filter(|tx| tx.app == scope.app.id && tx.environment == scope.environment)
-        .filter(|tx| tx.kind() == kind)
-        .ok_or(Failed::NotFound)?;
-    let recorded = full_view(page.state.api(), id).await;
+    let tx = one_of_scope(page, kind, id).await?;
+    let recorded = full_view(page.state.api(), tx.id).await;
     let recorded = recorded.map_err(|_| Failed::Unavailable)?;
     let may_see = page.may(Action::ViewPersonalData);
     let entries = timeline::entries(&recorded.timeline, &tx, page.text(), may_see);
     Ok(shown(page, &view(page, &tx, entries, may_see)))
+}
+
+/// The transaction, if it is one of the page's app and environment.
+pub async fn one_of_scope(page: &Page, kind: Kind, id: &str) -> Result<Arc<Transaction>, Failed> {
+    let scope = page.scope().ok_or(Failed::NotFound)?;
+    let id: TransactionId = id.parse().map_err(|_| Failed::NotFound)?;
+    let found = page.state.engine().transaction(id).await?;
+    found
+        .filter(|tx| tx.app == scope.app.id && tx.environment == scope.environment)
+        .filter(|tx| tx.kind() == kind)
+        .ok_or(Failed::NotFound)
 }
 
 fn view(page: &Page, tx: &Transaction, entries: Vec<Entry>, may_see: bool) -> Shown {
@@ -110,8 +127,38 @@ fn view(page: &Page, tx: &Transaction, entries: Vec<Entry>, may_see: bool) -> Sh
             .iter()
             .map(|(name, value)| row(name.clone(), value.clone()))
             .collect(),
+        actions: actions(page, tx),
         checkout: is_waiting.then(|| page.state.checkout_url(tx.id)),
     }
+}
+
+/// The actions that the state and the reader's role allow.
+fn actions(page: &Page, tx: &Transaction) -> Vec<ActionButton> {
+    let text = page.text();
+    let is_at_provider = tx.has_open_attempt() || tx.state == Stage::OnHold;
+    let mut actions = Vec::new();
+    if is_at_provider && page.may(Action::QueryProvider) {
+        actions.push(ActionButton {
+            name: "check",
+            label: text.say("console-action-check"),
+            hint: text.say("console-action-check-hint"),
+            is_danger: false,
+        });
+    }
+    let can_cancel = match tx.kind() {
+        Kind::Payment => !tx.state.is_final() && tx.state != Stage::OnHold,
+        Kind::Payout => tx.state == Stage::AwaitingDispatch,
+    };
+    if can_cancel && page.may(Action::CancelTransaction) {
+        let name = segment(tx.kind());
+        actions.push(ActionButton {
+            name: "cancel",
+            label: text.say(&format!("console-action-cancel-{name}")),
+            hint: text.say(&format!("console-action-cancel-{name}-hint")),
+            is_danger: true,
+        });
+    }
+    actions
 }
 
 const fn row(name: String, value: String) -> Row {

@@ -5,10 +5,11 @@
 //! larger reserve: they alone cannot make the server refuse requests with secret keys.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use switchyard_engine::access::KeyKind;
 use switchyard_system::resources::free_disk_bytes;
 use tokio::time::Instant;
@@ -55,12 +56,13 @@ impl DiskReserve {
     /// holds up no other. A disk that cannot be read counts as free: then the store refuses.
     fn free(&self, now: Instant) -> u64 {
         let inner = &*self.0;
-        if let Ok(mut read_at) = inner.read_at.try_lock()
+        if let Some(mut read_at) = inner.read_at.try_lock()
             && read_at.is_none_or(|at| now.duration_since(at) >= AGE)
         {
             let free = free_disk_bytes(&inner.folder).unwrap_or(u64::MAX);
             let before = inner.free.swap(free, Ordering::Relaxed);
             *read_at = Some(now);
+            drop(read_at);
             log_change(inner.reserve, before, free);
         }
         inner.free.load(Ordering::Relaxed)

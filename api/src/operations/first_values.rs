@@ -42,6 +42,7 @@ const PLAIN: &[&str] = &[
     "switchyard_breaker_probes_total",
     "switchyard_exchange_fetches_failed_total",
     "switchyard_exchange_rates_held_total",
+    "switchyard_log_lines_lost_total",
     "switchyard_mails_left_out_total",
     "switchyard_store_backups_failed_total",
     "switchyard_store_copy_failures_total",

@@ -1,6 +1,9 @@
 //! The log, on standard error or in a file: readable sentences with dotted fields (`request.id`,
 //! `transaction.id`), as text or as JSON.
 //!
+//! A line that cannot be written, on a full disk or into a closed pipe, is lost and counted. Nothing
+//! else fails because of it.
+//!
 //! Each answered request is one line at `info` (setting `log.requests`), with its id, its
 //! transaction, the route, the status and the time.
 //!
@@ -37,6 +40,8 @@ pub fn start(settings: &Settings) -> anyhow::Result<Log> {
     let output = Output::open(settings.log.file.as_deref())?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter(settings))
+        // It would write about lost lines to standard error, and panic where that is closed.
+        .log_internal_errors(false)
         .with_writer(output.clone());
     let set_filter: Box<dyn Fn(EnvFilter) -> _ + Send + Sync> = match settings.log.format {
         LogFormat::Json => {
@@ -137,19 +142,29 @@ impl<'a> MakeWriter<'a> for Output {
     }
 }
 
-impl Write for LineWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl LineWriter {
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stderr(stderr) => stderr.write(bytes),
             Self::File(file) => file.as_ref().write(bytes),
         }
     }
+}
+
+impl Write for LineWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.try_write(bytes) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                metrics::counter!("switchyard_log_lines_lost_total").increment(1);
+                Ok(bytes.len())
+            }
+            written => written,
+        }
+    }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Stderr(stderr) => stderr.flush(),
-            Self::File(file) => file.as_ref().flush(),
-        }
+        // Neither output has a buffer.
+        Ok(())
     }
 }
 

@@ -92,6 +92,7 @@ fn describe() {
     describe_breakers();
     describe_outbox();
     describe_callbacks();
+    describe_log();
     describe_counter!(
         "switchyard_exchange_fetches_failed_total",
         "Exchange rates that could not be fetched"
@@ -244,6 +245,13 @@ fn describe_gateways() {
     describe_counter!(
         "switchyard_gateway_quarantines_total",
         "Versions of gateways that went into quarantine by themselves"
+    );
+}
+
+fn describe_log() {
+    describe_counter!(
+        "switchyard_log_lines_lost_total",
+        "Lines of the log that could not be written"
     );
 }
 

@@ -33,7 +33,7 @@ mod schema_checks;
 mod tests;
 mod tokens;
 mod transactions;
-mod trigger;
+pub mod trigger;
 mod webhooks;
 
 use axum::middleware::from_fn_with_state;

@@ -58,7 +58,22 @@ async fn trigger(
             let names: Vec<&str> = TRIGGERS.iter().map(|event| event.as_str()).collect();
             invalid("event", format!("event is one of {}", names.join(", ")))
         })?;
-    let engine = state.engine();
+    let (transaction, missed) = trigger_event(state.engine(), app, event).await?;
+    let view = Triggered {
+        transaction: TransactionSummary::from(&*transaction),
+        reached: missed.is_some().then_some(false),
+    };
+    let message = missed.unwrap_or_else(|| format!("{} triggered successfully", event.as_str()));
+    created(&message, &view)
+}
+
+/// Creates a sandbox transaction of the app, and drives it to the end that the event names. The
+/// text is the reason why that end was not reached in 10 seconds.
+pub async fn trigger_event(
+    engine: &Engine,
+    app: AppId,
+    event: EventName,
+) -> Result<(Arc<Transaction>, Option<String>), Refused> {
     let caller = engine
         .access()
         .on_behalf_of(app, Environment::Sandbox)
@@ -79,12 +94,7 @@ async fn trigger(
     let transaction = drive(engine, transaction, event).await?;
     let is_held = engine.hold().state().is_some_and(|held| held.is_held(app));
     let missed = missed(event, &transaction, is_held);
-    let view = Triggered {
-        transaction: TransactionSummary::from(&*transaction),
-        reached: missed.is_some().then_some(false),
-    };
-    let message = missed.unwrap_or_else(|| format!("{} triggered successfully", event.as_str()));
-    created(&message, &view)
+    Ok((transaction, missed))
 }
 
 /// The reason why the transaction did not come to the end that the event names; `None` when it did.

@@ -48,8 +48,9 @@ fn report_damage(open: &Store, report: &CheckReport) {
     open.report_damage(&damage);
 }
 
-/// Time from the start to the first check.
-const FIRST: Duration = Duration::from_secs(60 * 60);
+/// Time from the start to the first check: damage that a stop or a restart of the machine has caused
+/// is found before much is built on it.
+const FIRST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
 mod tests {

@@ -58,6 +58,12 @@ pub const CHECKOUT_SHARE: u32 = 10;
 pub const TOKEN_ANCESTORS: usize = 8;
 /// Webhooks of one app (specification 2.9).
 pub const WEBHOOKS_PER_APP: usize = 15;
+/// Attempts at a webhook that are read to find those of one delivery: what is sent in half an hour
+/// to an ordinary receiver, read in some milliseconds.
+pub const DELIVERY_ATTEMPTS_EXAMINED: usize = 5_000;
+/// Forms of the console whose numbers are remembered, so that none takes effect twice: those of
+/// some hours, in 200 KiB.
+pub const CONSOLE_SENT_FORMS: usize = 4_096;
 /// Valid keys of one app: four kinds, several servers, and keys in their grace period. All of them
 /// are in memory.
 pub const KEYS_PER_APP: usize = 50;

@@ -161,16 +161,44 @@ impl Book {
             _ => None,
         });
         partners
-            .filter_map(|partner| Some((partner, self.leg(partner, currency, now)?.rate)))
+            .filter_map(|partner| {
+                Some((
+                    partner,
+                    self.leg(partner, currency, Usable::Valid(now))?.rate,
+                ))
+            })
             .collect()
+    }
+
+    /// Whether a rate names the currency.
+    pub(super) fn names(&self, currency: Currency) -> bool {
+        let mut entries = self.entries.values();
+        entries.any(|entry| entry.from == currency || entry.to == currency)
+    }
+
+    /// The last known rate between two currencies over at least one other, fetched rates included
+    /// however old they are.
+    pub(super) fn implied(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Rate> {
+        let quote = self.quote_with(from, to, Usable::LastKnown(now))?;
+        (quote.way.len() > 2).then_some(quote.rate)
+    }
+
+    /// The last known rate between two currencies, fetched rates included however old they are.
+    pub(super) fn last_known(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Rate> {
+        let quote = self.quote_with(from, to, Usable::LastKnown(now))?;
+        Some(quote.rate)
     }
 
     /// Rate from `from` to `to` now; `None` when no valid rates connect them.
     pub fn quote(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Quote> {
-        let way = self.way(from, to, now).filter(|_| from != to)?;
+        self.quote_with(from, to, Usable::Valid(now))
+    }
+
+    fn quote_with(&self, from: Currency, to: Currency, usable: Usable) -> Option<Quote> {
+        let way = self.way(from, to, usable).filter(|_| from != to)?;
         let mut legs = way
             .windows(2)
-            .filter_map(|pair| self.leg(pair[0], pair[1], now));
+            .filter_map(|pair| self.leg(pair[0], pair[1], usable));
         let first = legs.next()?;
         let found = legs.try_fold(first, |so_far, leg| {
             let as_of = [so_far.as_of, leg.as_of].into_iter().flatten().min();
@@ -185,11 +213,11 @@ impl Book {
     }
 
     /// The shortest way, breadth first.
-    fn way(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Vec<Currency>> {
+    fn way(&self, from: Currency, to: Currency, usable: Usable) -> Option<Vec<Currency>> {
         let mut ways = VecDeque::from([vec![from]]);
         while let Some(way) = ways.pop_front() {
             let last = *way.last()?;
-            for next in self.neighbours(last, now) {
+            for next in self.neighbours(last, usable) {
                 if next == to {
                     return Some([way, vec![to]].concat());
                 }
@@ -201,9 +229,9 @@ impl Book {
         None
     }
 
-    fn neighbours(&self, of: Currency, now: Timestamp) -> Vec<Currency> {
+    fn neighbours(&self, of: Currency, usable: Usable) -> Vec<Currency> {
         let mut next: Vec<Currency> = self
-            .valid(now)
+            .usable(usable)
             .filter_map(|entry| match entry {
                 entry if entry.from == of => Some(entry.to),
                 entry if entry.to == of => Some(entry.from),
@@ -217,11 +245,11 @@ impl Book {
 
     /// One step: by the best source; of one source its rate for this direction before the inverse
     /// of the other's.
-    fn leg(&self, from: Currency, to: Currency, now: Timestamp) -> Option<ConversionHop> {
+    fn leg(&self, from: Currency, to: Currency, usable: Usable) -> Option<ConversionHop> {
         let straight = |entry: &Entry| entry.from == from && entry.to == to;
         let backward = |entry: &Entry| entry.from == to && entry.to == from;
         let best = self
-            .valid(now)
+            .usable(usable)
             .filter(|entry| straight(entry) || backward(entry))
             .min_by_key(|entry| (entry.source, backward(entry)))?;
         let rate = match straight(best) {
@@ -232,11 +260,23 @@ impl Book {
         Some(ConversionHop { rate, as_of })
     }
 
-    fn valid(&self, now: Timestamp) -> impl Iterator<Item = &Entry> {
-        self.entries
-            .values()
-            .filter(move |entry| entry.valid_until.is_none_or(|until| now < until))
+    fn usable(&self, which: Usable) -> impl Iterator<Item = &Entry> {
+        self.entries.values().filter(move |entry| match which {
+            Usable::LastKnown(_) if entry.source == Source::Feed => true,
+            Usable::Valid(now) | Usable::LastKnown(now) => {
+                entry.valid_until.is_none_or(|until| now < until)
+            }
+        })
     }
+}
+
+/// Rates that a quote may use.
+#[derive(Clone, Copy)]
+enum Usable {
+    /// Valid at this time.
+    Valid(Timestamp),
+    /// Valid at this time, or fetched at any time.
+    LastKnown(Timestamp),
 }
 
 struct ConversionHop {

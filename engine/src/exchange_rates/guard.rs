@@ -2,8 +2,10 @@
 //!
 //! A fetched rate that moved further than [`FeedSettings::max_change_percent`](super::FeedSettings)
 //! from the last accepted one, or that contradicts a peg, is held: it is stored, shown and not used
-//! until an operator accepts or rejects it. The first rate that is fetched for a pair has no
-//! predecessor and is compared with the pegs only.
+//! until an operator accepts or rejects it. The first rate of a pair is compared with the rate that
+//! the known rates imply over other currencies, so that a feed with another base is checked too.
+//! Rates of a base that no known rate reaches are compared with each other. Nothing is compared
+//! with the first rates of all.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +37,8 @@ pub struct HeldRate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldReason {
-    /// The rate differs from the last accepted one by more than the setting allows.
+    /// The rate differs by more than the setting allows from the last accepted one, or from the one
+    /// that the known rates imply.
     Moved,
     /// Together with the rate of the pegged currency it contradicts a fixed rate.
     ContradictsPeg,
@@ -49,14 +52,7 @@ pub fn judge(
     max_change_percent: u32,
     now: Timestamp,
 ) -> (Vec<Entry>, Vec<HeldRate>) {
-    let moved: BTreeMap<&'static str, Rate> = fetched
-        .iter()
-        .filter_map(|entry| {
-            let before = book.last_fetched(entry.from, entry.to)?;
-            let has_moved = entry.rate.differs_from(before, max_change_percent);
-            has_moved.then_some((entry.to.code(), before))
-        })
-        .collect();
+    let moved = moved(book, &fetched, max_change_percent, now);
     // The rate of the batch, or what is in use instead when the batch's own is held.
     let known = |base: Currency, to: Currency| {
         if base == to {
@@ -90,6 +86,52 @@ pub fn judge(
     let is_held = |entry: &Entry| held.iter().any(|held| held.entry == *entry);
     let accepted = fetched.iter().filter(|entry| !is_held(entry)).cloned();
     (accepted.collect(), held)
+}
+
+/// The rates that moved too far, by their currencies, with the rates that were expected.
+fn moved(
+    book: &Book,
+    fetched: &[Entry],
+    max_change_percent: u32,
+    now: Timestamp,
+) -> BTreeMap<&'static str, Rate> {
+    let mut moved = BTreeMap::new();
+    let mut is_connected = false;
+    for entry in fetched {
+        let implied = || book.implied(entry.from, entry.to, now);
+        let before = book.last_fetched(entry.from, entry.to).or_else(implied);
+        let Some(before) = before else { continue };
+        is_connected = true;
+        if entry.rate.differs_from(before, max_change_percent) {
+            moved.insert(entry.to.code(), before);
+        }
+    }
+    if is_connected {
+        return moved;
+    }
+    // A new base: the first rate with a known currency stands for it. Which of two rates that
+    // contradict each other is wrong cannot be known.
+    let mut known = fetched.iter().filter(|entry| book.names(entry.to));
+    let Some(first) = known.next() else {
+        return moved;
+    };
+    // Pegs are compared apart, more strictly.
+    let pegged = book.pegs_of(first.to, now);
+    let is_pegged = |entry: &&Entry| pegged.iter().any(|(partner, _)| *partner == entry.to);
+    for entry in known.filter(|entry| !is_pegged(entry)) {
+        let cross = book.last_known(first.to, entry.to, now);
+        let expected = cross.and_then(|cross| first.rate.then(cross).ok());
+        let is_far = |expected: &Rate| entry.rate.differs_from(*expected, max_change_percent);
+        let Some(expected) = expected.filter(is_far) else {
+            continue;
+        };
+        moved.insert(entry.to.code(), expected);
+        let back = book.last_known(entry.to, first.to, now);
+        if let Some(other) = back.and_then(|back| entry.rate.then(back).ok()) {
+            moved.entry(first.to.code()).or_insert(other);
+        }
+    }
+    moved
 }
 
 #[cfg(test)]
@@ -164,6 +206,35 @@ mod tests {
             held(&[("EUR", "USD", "1.1")], &[("USD", "XOF", "1")]),
             "XOF"
         );
+    }
+
+    #[test]
+    fn a_feed_that_changes_its_base_is_compared_with_the_rates_over_other_currencies() {
+        let before = [("EUR", "USD", "1.08"), ("EUR", "GHS", "16.5")];
+        for (fetched, expected) in [
+            (
+                &[("XOF", "USD", "1000"), ("XOF", "EUR", "0.00152449")][..],
+                "USD",
+            ),
+            (&[("XOF", "USD", "1000")], "USD"),
+            (&[("XAF", "USD", "0.001646")], ""),
+            (&[("USD", "GHS", "0.001")], "GHS"),
+            (&[("USD", "GHS", "15.3")], ""),
+            (&[("USD", "XOF", "607.4")], ""),
+            // No known rate reaches the pound, and one of the two is wrong.
+            (&[("GBP", "EUR", "0.5"), ("GBP", "USD", "50")], "EUR USD"),
+            (&[("GBP", "EUR", "1.15"), ("GBP", "USD", "1.25")], ""),
+            (
+                &[
+                    ("GBP", "EUR", "1.15"),
+                    ("GBP", "GHS", "19"),
+                    ("GBP", "USD", "50"),
+                ],
+                "EUR USD",
+            ),
+        ] {
+            assert_eq!(held(&before, fetched), expected, "{fetched:?}");
+        }
     }
 
     #[test]

@@ -235,6 +235,26 @@ pub async fn attempts(
     Ok(found)
 }
 
+/// Attempts of one delivery, newest first. Of the attempts at its webhook between its first and its
+/// last one, only the newest `examined` are read.
+pub async fn attempts_of(
+    store: &Store,
+    delivery: &Delivery,
+    examined: usize,
+) -> Result<Vec<Attempt>, LogError> {
+    let (Some(first), Some(last)) = (delivery.first_attempt_at, delivery.last_attempt_at) else {
+        return Ok(Vec::new());
+    };
+    let prefix = prefix(ATTEMPT, delivery.webhook, Some(delivery.environment));
+    let start = [&prefix[..], &moment(first)].concat();
+    let end = prefix_end(&[&prefix[..], &moment(last)].concat());
+    let found = read::<Attempt>(store, &start, &end, Direction::Backward, examined).await?;
+    let own = found.into_iter();
+    Ok(own
+        .filter(|attempt| attempt.delivery == delivery.id)
+        .collect())
+}
+
 /// Attempts at one webhook since `since`, in unspecified order.
 pub async fn attempts_since(
     store: &Store,

@@ -55,6 +55,7 @@ use self::tried::TriedEvents;
 use crate::access::Access;
 use crate::queue::{Queue, QueueContext, QueueSnapshot};
 use switchyard_core::ids::{DeliveryId, TransactionId, WebhookId};
+use switchyard_core::limits::DELIVERY_ATTEMPTS_EXAMINED;
 use switchyard_core::time::Timestamp;
 use switchyard_store::Store;
 use switchyard_system::clock::Clock;
@@ -165,6 +166,12 @@ impl Webhooks {
         id: DeliveryId,
     ) -> Result<Option<Delivery>, LogError> {
         log::delivery(&self.0.store, webhook, id).await
+    }
+
+    /// Attempts of one delivery, newest first. Of a very busy webhook, the oldest ones may be
+    /// missing.
+    pub async fn attempts_of(&self, delivery: &Delivery) -> Result<Vec<Attempt>, LogError> {
+        log::attempts_of(&self.0.store, delivery, DELIVERY_ATTEMPTS_EXAMINED).await
     }
 
     /// Sends one delivery again with a full set of attempts, after any result.

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::Backend;
 use super::error::{MaintenanceError, OpenError};
 
@@ -111,8 +113,16 @@ impl StoreDirectory {
             _lock: Lock::take(path)?,
             _folder: lock_folder(path)?,
         };
-        match fs::read_to_string(path.join(MARKER)) {
-            Ok(marker) => check_marker(path, &marker, backend)?,
+        match fs::read(path.join(MARKER)) {
+            Ok(marker) => {
+                if check_marker(path, &marker, backend)? == MarkerState::Damaged {
+                    tracing::warn!(
+                        store.marker = MARKER,
+                        "rewriting damaged marker of the store"
+                    );
+                    Self::mark(path, backend).map_err(unwritable)?;
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Self::mark(path, backend).map_err(unwritable)?;
             }
@@ -130,15 +140,20 @@ impl StoreDirectory {
         path: &Path,
         backend: Backend,
     ) -> Result<Option<Self>, MaintenanceError> {
-        let marker = match fs::read_to_string(path.join(MARKER)) {
+        match fs::read(path.join(MARKER)) {
+            // The marker alone is gone: the server makes it anew.
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound && has_files(path, backend.name()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(MaintenanceError::NoStore {
                     path: path.to_owned(),
                 });
             }
-            read => read.map_err(MaintenanceError::file("read", &path.join(MARKER)))?,
-        };
-        check_marker(path, &marker, backend.name())?;
+            read => {
+                let marker = read.map_err(MaintenanceError::file("read", &path.join(MARKER)))?;
+                check_marker(path, &marker, backend.name())?;
+            }
+        }
         match Lock::take(path).and_then(|lock| Ok((lock, lock_folder(path)?))) {
             Err(OpenError::Locked { .. }) => Ok(None),
             taken => {
@@ -203,23 +218,43 @@ impl StoreDirectory {
 
     /// Writes the marker of a new store.
     pub(super) fn mark(path: &Path, backend: &str) -> io::Result<()> {
-        let marker = format!(
+        let facts = format!(
             "A store of Switchyard. Do not edit.\nbackend = {backend}\nlayout = {LAYOUT}\n"
         );
+        let sum = xxh3_64(facts.as_bytes());
+        let marker = format!("{facts}{CHECKSUM}{sum:016x}\n");
         replace_durably(&path.join(MARKER), marker.as_bytes())
     }
 }
 
-/// Whether the store in `path` was made by this backend, in the layout of this program.
-fn check_marker(path: &Path, marker: &str, wanted: &'static str) -> Result<(), OpenError> {
-    let value = |name: &str| {
-        let line = marker.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|rest| rest.strip_prefix(" = "))
+/// State of a marker that does not refuse the store.
+#[derive(Debug, PartialEq, Eq)]
+enum MarkerState {
+    Whole,
+    /// Its bytes have changed, and the files beside it say the same.
+    Damaged,
+}
+
+/// Whether the store in `path` was made by this backend, in the layout of this program. A damaged
+/// marker refuses no store: the rows themselves tell a foreign layout, as they carry the version of
+/// their format.
+///
+/// # Errors
+/// When it was made by another backend or in another layout, or the marker is damaged and the
+/// backend has no files here.
+fn check_marker(
+    path: &Path,
+    marker: &[u8],
+    wanted: &'static str,
+) -> Result<MarkerState, OpenError> {
+    let Some((backend, layout)) = facts_of(marker) else {
+        return match has_files(path, wanted) {
+            true => Ok(MarkerState::Damaged),
+            false => Err(OpenError::DamagedMarker {
+                path: path.join(MARKER),
+            }),
+        };
     };
-    let damaged = || OpenError::DamagedMarker {
-        path: path.join(MARKER),
-    };
-    let layout = value("layout").ok_or_else(damaged)?;
     if layout != LAYOUT.to_string() {
         return Err(OpenError::WrongLayout {
             path: path.to_owned(),
@@ -227,7 +262,6 @@ fn check_marker(path: &Path, marker: &str, wanted: &'static str) -> Result<(), O
             wanted: LAYOUT,
         });
     }
-    let backend = value("backend").ok_or_else(damaged)?;
     if backend != wanted {
         return Err(OpenError::WrongBackend {
             path: path.to_owned(),
@@ -235,7 +269,25 @@ fn check_marker(path: &Path, marker: &str, wanted: &'static str) -> Result<(), O
             wanted,
         });
     }
-    Ok(())
+    Ok(MarkerState::Whole)
+}
+
+/// Backend and layout of a whole marker.
+fn facts_of(marker: &[u8]) -> Option<(&str, &str)> {
+    let marker = std::str::from_utf8(marker).ok()?;
+    let (facts, sum) = marker.split_once(CHECKSUM)?;
+    let sum = u64::from_str_radix(sum.trim_end(), 16).ok()?;
+    let value = |name: &str| {
+        let line = facts.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.strip_prefix(" = "))
+    };
+    let is_whole = sum == xxh3_64(facts.as_bytes());
+    Some((value("backend")?, value("layout")?)).filter(|_| is_whole)
+}
+
+/// Whether the backend has a folder of files in a store.
+fn has_files(path: &Path, backend: &str) -> bool {
+    path.join(backend).is_dir()
 }
 
 /// Flushes all files and folders below a folder.
@@ -274,6 +326,7 @@ fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 const MARKER: &str = "STORE";
+const CHECKSUM: &str = "checksum = ";
 const PROBE: &str = "room";
 /// Free bytes that the disk must have before a failed backend is opened again.
 const PROBE_BYTES: usize = 1024 * 1024;
@@ -317,6 +370,49 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_marker_beside_the_files_of_the_backend_is_rewritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        drop(StoreDirectory::take(&path, "sqlite").unwrap());
+        let whole = fs::read(path.join(MARKER)).unwrap();
+        let take = || StoreDirectory::take(&path, "sqlite").map(drop);
+        for at in 0..whole.len() {
+            let mut marker = whole.clone();
+            marker[at] ^= 0x81;
+            fs::write(path.join(MARKER), &marker).unwrap();
+            assert!(
+                matches!(take(), Err(OpenError::DamagedMarker { .. })),
+                "byte {at}"
+            );
+            fs::create_dir(path.join("sqlite")).unwrap();
+            let existing = StoreDirectory::of_existing(&path, Backend::Sqlite);
+            assert!(existing.unwrap().is_some(), "byte {at}");
+            assert_eq!(fs::read(path.join(MARKER)).unwrap(), marker, "byte {at}");
+            take().unwrap();
+            assert_eq!(fs::read(path.join(MARKER)).unwrap(), whole, "byte {at}");
+            fs::remove_dir(path.join("sqlite")).unwrap();
+        }
+        fs::remove_file(path.join(MARKER)).unwrap();
+        let none = StoreDirectory::of_existing(&path, Backend::Sqlite);
+        assert!(matches!(none, Err(MaintenanceError::NoStore { .. })));
+    }
+
+    #[test]
+    fn a_whole_marker_of_another_layout_or_backend_refuses_the_store() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store");
+        drop(StoreDirectory::take(&path, "sled").unwrap());
+        fs::create_dir(path.join("sqlite")).unwrap();
+        let other = StoreDirectory::take(&path, "sqlite").err().unwrap();
+        assert!(matches!(other, OpenError::WrongBackend { .. }), "{other}");
+        let facts = "backend = sqlite\nlayout = 99\n";
+        let sum = xxh3_64(facts.as_bytes());
+        fs::write(path.join(MARKER), format!("{facts}{CHECKSUM}{sum:x}\n")).unwrap();
+        let newer = StoreDirectory::take(&path, "sqlite").err().unwrap();
+        assert!(matches!(newer, OpenError::WrongLayout { .. }), "{newer}");
+    }
+
+    #[test]
     fn a_new_directory_is_for_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().unwrap();
@@ -339,31 +435,6 @@ mod tests {
             "{refused}"
         );
         StoreDirectory::take(&store, "sled").unwrap();
-    }
-
-    #[test]
-    fn a_marker_of_another_layout_or_of_nonsense_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = directory.path().join("store");
-        fs::create_dir(&store).unwrap();
-        let marker = store.join(MARKER);
-        for other in [
-            "engine = fjall\nlayout = 1\n",
-            "backend = sqlite\nlayout = 3\n",
-        ] {
-            fs::write(&marker, other).unwrap();
-            let refused = StoreDirectory::take(&store, "sqlite").err().unwrap();
-            assert!(
-                matches!(refused, OpenError::WrongLayout { .. }),
-                "{refused}"
-            );
-        }
-        fs::write(&marker, "").unwrap();
-        let refused = StoreDirectory::take(&store, "sqlite").err().unwrap();
-        assert!(
-            matches!(refused, OpenError::DamagedMarker { .. }),
-            "{refused}"
-        );
     }
 
     #[test]

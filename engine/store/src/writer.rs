@@ -256,15 +256,15 @@ impl Writer {
     fn fail(&mut self, failed: WriteFailed) -> String {
         let reason = failed.error.to_string();
         self.shared.note(&failed.error);
-        tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
-        self.shared.mark_down(Some(reason.clone()));
-        if !failed.readable {
-            self.close_backend(false);
-        }
         self.failure = Some(Failure {
             reason: reason.clone(),
             undo: failed.undo,
         });
+        self.shared.mark_down(Some(reason.clone()));
+        if !failed.readable {
+            self.close_backend(false);
+        }
+        tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
         reason
     }
 

@@ -196,6 +196,7 @@ pub const fn refusal(refusal: &Refusal) -> &'static str {
         Refusal::NothingOpen => "nothing_open",
         Refusal::AttemptClosed(_) => "attempt_closed",
         Refusal::ProviderHasIt => "provider_has_it",
+        Refusal::WhichAttempt { .. } => "which_attempt",
         Refusal::AmountNeeded => "amount_needed",
         Refusal::AmountTooLow(_) => "amount_too_low",
         Refusal::ProviderIdNeeded => "provider_id_needed",
@@ -206,7 +207,7 @@ pub const fn refusal(refusal: &Refusal) -> &'static str {
 }
 
 /// The names of all refusals.
-pub const REFUSALS: [&str; 27] = [
+pub const REFUSALS: [&str; 28] = [
     "not_a_payment",
     "not_a_payout",
     "already_ended",
@@ -229,6 +230,7 @@ pub const REFUSALS: [&str; 27] = [
     "attempt_closed",
     "provider_has_it",
     "amount_needed",
+    "which_attempt",
     "amount_too_low",
     "provider_id_needed",
     "unknown_case",

@@ -29,9 +29,17 @@ async fn a_full_disk_in_the_middle_of_payments_loses_and_doubles_nothing() -> an
         return Ok(());
     };
     let path: &'static str = disk.store().display().to_string().leak();
+    // The log is on the full disk, too: a lost line must stop nothing.
+    let log: &'static str = disk
+        .store()
+        .with_file_name("log")
+        .display()
+        .to_string()
+        .leak();
     let site = Site::open(&programmable_gateway(), |setup| {
         setup.settings.push(("SWITCHYARD_STORE__PATH", path));
         setup.settings.push(("SWITCHYARD_STORE__RESERVE", "0B"));
+        setup.settings.push(("SWITCHYARD_LOG__FILE", log));
     })
     .await?;
     let figures = through(site, 40, async |site, load| {

@@ -262,3 +262,34 @@ async fn requests_are_not_logged_when_that_is_switched_off() -> anyhow::Result<(
     );
     Ok(())
 }
+
+/// Every line fails with *no space left on device*.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_cannot_be_written_stops_nothing_and_its_lost_lines_are_counted()
+-> anyhow::Result<()> {
+    let setup = Setup {
+        settings: vec![("SWITCHYARD_LOG__FILE", "/dev/full")],
+        ..Setup::default()
+    };
+    let server = Server::start(setup).await?;
+    let merchant = server.merchant();
+    let made = merchant.post("/v1/payments/initialize", &payment("ada@example.com"));
+    let id = made.await?.expect(201)?.data("id")?.to_owned();
+    pay(&server, &id, PAYS).await?;
+    eventually(
+        "the payment succeeds",
+        Duration::from_secs(20),
+        async || {
+            let reply = merchant.get(&format!("/v1/payments/{id}/verify")).await?;
+            Ok((reply.body["data"]["status"] == "success").then_some(()))
+        },
+    )
+    .await?;
+    let metrics = server.operator().page("/metrics").await?;
+    let lost = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("switchyard_log_lines_lost_total "));
+    let lost: f64 = lost.context("the metric")?.parse()?;
+    anyhow::ensure!(lost > 0.0, "{lost}");
+    Ok(())
+}

@@ -248,7 +248,7 @@ async fn a_part_that_came_is_named_while_the_rest_is_asked_for_and_after_a_failu
     let failure = || {
         State::Failed(Failure {
             reason: DeclineReason::Other,
-            message: "The provider did not carry it out.".to_owned(),
+            message: "It was recorded as failed after a review.".to_owned(),
         })
     };
     let part = |language: Language| match language {

@@ -160,7 +160,12 @@ impl<'a> Failure<'a> {
         if matches!(tx.state, State::Failed(_)) {
             return Self::of_transaction(tx);
         }
-        let Some(decline) = &attempt.decline else {
+        // Of an attempt whose money came in after its decline, the decline says nothing any more.
+        let decline = attempt
+            .decline
+            .as_ref()
+            .filter(|_| attempt.standing_charge().is_none());
+        let Some(decline) = decline else {
             return Self::default();
         };
         Self {

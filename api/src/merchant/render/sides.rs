@@ -96,11 +96,10 @@ impl<'a> GatewayVerified<'a> {
             short_code: &candidate.gateway,
             icon_url: gateway_icon(context, &candidate.gateway),
             transaction_id: attempt.provider_id.as_deref().unwrap_or_default(),
-            transaction_status: attempt
-                .provider_status
-                .as_deref()
-                .unwrap_or_else(|| word(attempt.state)),
+            transaction_status: status(attempt),
+            // A person's statement is not the provider's.
             transaction_failure_message: decline
+                .filter(|_| attempt.settled.is_none() && attempt.standing_charge().is_none())
                 .and_then(|decline| decline.provider_message.as_deref()),
         }
     }
@@ -124,6 +123,20 @@ impl<'a> GatewayRetrieved<'a> {
 }
 
 /// Our word for an attempt whose provider has not said one of its own.
+/// The provider's status of an attempt. A status from before a report about money is left out.
+fn status(attempt: &Attempt) -> &str {
+    let is_closed = matches!(
+        attempt.state,
+        AttemptState::Declined | AttemptState::NotSent
+    );
+    if is_closed && attempt.standing_charge().is_some() {
+        let is_whole = attempt.charges.iter().any(|charge| !charge.is_part);
+        return if is_whole { "success" } else { "pending" };
+    }
+    let given = attempt.provider_status.as_deref();
+    given.unwrap_or_else(|| word(attempt.state))
+}
+
 const fn word(state: AttemptState) -> &'static str {
     match state {
         AttemptState::Started | AttemptState::Pending | AttemptState::InDoubt => "pending",

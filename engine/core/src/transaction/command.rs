@@ -240,6 +240,11 @@ pub enum Refusal {
     #[error("The attempt {0} has ended: an end never changes.")]
     AttemptClosed(AttemptId),
     #[error(
+        "Money was reported for the attempt {paid} while {open} is open. If {open} moved no money, settle it as failed: the money \
+         of {paid} then settles the transaction. If it moved money too, name it."
+    )]
+    WhichAttempt { open: AttemptId, paid: AttemptId },
+    #[error(
         "The provider has said that it has this attempt, so it was sent: settle it as succeeded or failed."
     )]
     ProviderHasIt,

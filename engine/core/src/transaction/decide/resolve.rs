@@ -181,6 +181,15 @@ pub(super) fn attempt_to_settle<'t>(
         }
     };
     let attempt = attempt.ok_or(Refusal::NothingOpen)?;
+    // A success without the name of its attempt would most likely mean the other one.
+    let is_success = matches!(resolution.verdict, Verdict::Succeeded { .. });
+    let held = tx.held_attempt().filter(|held| held.id != attempt.id);
+    if let (None, true, Some(held)) = (resolution.attempt, is_success, held) {
+        return Err(Refusal::WhichAttempt {
+            open: attempt.id,
+            paid: held.id,
+        });
+    }
     if let Some(wanted) = resolution.attempt.filter(|wanted| *wanted != attempt.id) {
         return Err(match tx.attempt(wanted) {
             Some(_) => Refusal::AttemptClosed(wanted),
@@ -223,7 +232,7 @@ fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
         (true, Kind::Payout) => {
             "The money that was sent did not settle this payout and is to be asked back."
         }
-        (false, _) => "The provider did not carry it out.",
+        (false, _) => "It was recorded as failed after a review.",
     }
 }
 

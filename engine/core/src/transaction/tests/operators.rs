@@ -119,6 +119,41 @@ fn a_check_after_a_persons_failed_finds_the_money_that_came_in() {
 }
 
 #[test]
+fn a_success_without_the_name_of_its_attempt_is_refused_while_another_one_has_money() {
+    let world = || {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        let first = world.current();
+        world.answer(declined(false)).unwrap();
+        world.apply(confirm(1)).unwrap();
+        world.answer(pending()).unwrap();
+        world.answer_about(first, succeeded()).unwrap();
+        (world, first)
+    };
+    let (mut unnamed, first) = world();
+    let open = unnamed.current();
+    assert_eq!(
+        unnamed.apply(resolve(None, verdict(None, Some("P7")))),
+        Err(Refusal::WhichAttempt { open, paid: first })
+    );
+    unnamed
+        .apply(resolve(None, Verdict::Failed { message: None }))
+        .unwrap();
+    assert_eq!(
+        unnamed.tx.status(),
+        Status::Success,
+        "by the money of the first"
+    );
+    let (mut named, _) = world();
+    let open = named.current();
+    named
+        .apply(resolve(Some(open), verdict(Some(2_500), Some("P7"))))
+        .unwrap();
+    let reasons = named.tx.cases.iter().map(|case| case.reason);
+    assert!(reasons.collect::<Vec<_>>().contains(&CaseReason::PaidTwice));
+}
+
+#[test]
 fn a_check_of_an_end_by_the_providers_statement_is_refused() {
     let mut world = World::payment();
     world.apply(confirm(1)).unwrap();

@@ -520,7 +520,7 @@ fn the_reason_of_a_failure_names_no_money_of_an_attempt_that_was_only_found() {
     world.apply(resolve_failed()).unwrap();
     assert_eq!(
         failure_message(&world),
-        "The provider did not carry it out."
+        "It was recorded as failed after a review."
     );
 }
 

@@ -333,7 +333,7 @@ fn a_case_that_holds_is_not_closed_beside_an_open_attempt() {
     world.apply(resolve_failed()).unwrap();
     let decline = world.tx.attempt(second).unwrap().decline.clone().unwrap();
     let said = decline.provider_message.unwrap();
-    assert_eq!(said, "The provider did not carry it out.");
+    assert_eq!(said, "It was recorded as failed after a review.");
 }
 
 #[test]

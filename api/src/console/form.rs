@@ -1,0 +1,168 @@
+//! Forms of signed-in users: the token of their session, a number of the form itself, and fields.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use axum::Form;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::response::Response;
+use parking_lot::Mutex;
+use switchyard_core::limits::CONSOLE_SENT_FORMS;
+use switchyard_users::is_csrf_token;
+
+use super::page::{Page, Scoped, SignedIn};
+use super::state::ConsoleState;
+
+/// A form that a page of the reader's session sent, for the first time. Others are refused.
+pub struct Sent<P>(pub P, pub Fields);
+
+/// Fields of a form.
+pub struct Fields {
+    pairs: Vec<(String, String)>,
+    number: Option<FormNumber>,
+}
+
+/// Numbers of forms that have taken effect, or are being processed.
+#[derive(Clone, Default)]
+pub struct SentForms(Arc<Mutex<Numbers>>);
+
+#[derive(Default)]
+struct Numbers {
+    known: HashSet<String>,
+    /// In the order of their arrival.
+    order: VecDeque<String>,
+}
+
+/// Claim of a form's number, given up on drop unless the form took effect.
+struct FormNumber {
+    forms: SentForms,
+    number: String,
+    is_kept: bool,
+}
+
+/// Extractor of a page for a signed-in user.
+pub trait OfReader: FromRequestParts<ConsoleState, Rejection = Response> {
+    fn page(&self) -> &Page;
+}
+
+impl OfReader for SignedIn {
+    fn page(&self) -> &Page {
+        &self.0
+    }
+}
+
+impl OfReader for Scoped {
+    fn page(&self) -> &Page {
+        &self.0
+    }
+}
+
+impl<P: OfReader + Send> FromRequest<ConsoleState> for Sent<P> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &ConsoleState) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let reader = P::from_request_parts(&mut parts, state).await?;
+        let page = reader.page();
+        let refused = |status, message| Err(page.message(status, message));
+        let form =
+            Form::<Vec<(String, String)>>::from_request(Request::from_parts(parts, body), state);
+        let Ok(Form(pairs)) = form.await else {
+            return refused(StatusCode::BAD_REQUEST, "console-form-unreadable");
+        };
+        let mut fields = Fields {
+            pairs,
+            number: None,
+        };
+        let token = page.session_token().unwrap_or_default();
+        if !is_csrf_token(token, fields.text("csrf")) {
+            return refused(StatusCode::BAD_REQUEST, "console-form-expired");
+        }
+        let number = fields.text("form");
+        if !number.is_empty() {
+            let Some(number) = state.sent_forms().claim(number) else {
+                return refused(StatusCode::CONFLICT, "console-form-repeated");
+            };
+            fields.number = Some(number);
+        }
+        Ok(Self(reader, fields))
+    }
+}
+
+impl Fields {
+    /// Value of a field, without space around it. Empty when the form has no such field.
+    pub fn text(&self, name: &str) -> &str {
+        self.all(name).next().unwrap_or_default()
+    }
+
+    /// Value of a field as it was typed. Empty when the form has no such field.
+    pub fn raw(&self, name: &str) -> &str {
+        let mut named = self.pairs.iter().filter(|(given, _)| given == name);
+        named.next().map_or("", |(_, value)| value.as_str())
+    }
+
+    /// Values of a field that occurs several times.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = self.pairs.iter().filter(move |(given, _)| given == name);
+        named.map(|(_, value)| value.trim())
+    }
+
+    /// Notes that the form took effect. Sent once more, it is refused.
+    pub fn took_effect(&mut self) {
+        if let Some(number) = &mut self.number {
+            number.is_kept = true;
+        }
+    }
+}
+
+impl SentForms {
+    fn claim(&self, number: &str) -> Option<FormNumber> {
+        let mut numbers = self.0.lock();
+        if !numbers.known.insert(number.to_owned()) {
+            return None;
+        }
+        numbers.order.push_back(number.to_owned());
+        if numbers.order.len() > CONSOLE_SENT_FORMS
+            && let Some(oldest) = numbers.order.pop_front()
+        {
+            numbers.known.remove(&oldest);
+        }
+        Some(FormNumber {
+            forms: self.clone(),
+            number: number.to_owned(),
+            is_kept: false,
+        })
+    }
+}
+
+impl Drop for FormNumber {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let mut numbers = self.forms.0.lock();
+            numbers.known.remove(&self.number);
+            numbers.order.retain(|number| *number != self.number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_that_took_effect_is_not_taken_again() {
+        let forms = SentForms::default();
+        let claim = forms.claim("1").unwrap();
+        assert!(forms.claim("1").is_none(), "it is being processed");
+        drop(claim);
+        let mut again = forms.claim("1").expect("nothing came of the first");
+        again.is_kept = true;
+        drop(again);
+        assert!(forms.claim("1").is_none());
+        for number in 0..=CONSOLE_SENT_FORMS {
+            forms.claim(&format!("more {number}")).unwrap().is_kept = true;
+        }
+        assert_eq!(forms.0.lock().known.len(), CONSOLE_SENT_FORMS);
+    }
+}
