@@ -250,12 +250,13 @@ impl Page {
         Ok(self.state.users().authorize(who, action, account)?)
     }
 
-    /// Whether the reader's role allows an action, perhaps after they confirm their password.
+    /// Whether the reader's role allows an action, perhaps after they confirm their password. A
+    /// refusal is not recorded, unlike that of [`Self::permit`].
     pub fn may(&self, action: Action) -> bool {
-        matches!(
-            self.permit(action),
-            Ok(_) | Err(Failed::Refused(Refusal::NeedsRecentAuthentication))
-        )
+        let account = self.scope.as_ref().map(|scope| scope.app.account);
+        let users = self.state.users();
+        self.identity()
+            .is_some_and(|who| users.may(who, action, account))
     }
 
     /// Writes an entry of the audit log about an action that was carried out.

@@ -87,7 +87,7 @@ async fn show(page: &Page, kind: Kind, id: &str) -> Result<Response, Failed> {
     let tx = one_of_scope(page, kind, id).await?;
     let recorded = full_view(page.state.api(), tx.id).await;
     let recorded = recorded.map_err(|_| Failed::Unavailable)?;
-    let may_see = page.permit(Action::ViewPersonalData).is_ok();
+    let may_see = page.may(Action::ViewPersonalData);
     let entries = timeline::entries(&recorded.timeline, &tx, page.text(), may_see);
     Ok(shown(page, &view(page, &tx, entries, may_see)))
 }

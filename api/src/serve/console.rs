@@ -1,6 +1,8 @@
-//! Start of the console: its users, and in development mode a seeded owner and operator.
+//! Start of the console: its users with their housekeeping, and in development mode a seeded owner
+//! and operator.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use switchyard_core::ids::{AccountId, UserId};
@@ -8,6 +10,7 @@ use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
 use switchyard_engine::access::{DevelopmentKeys, InstallationVault};
 use switchyard_engine::engine::Engine;
+use switchyard_system::clock::Clock;
 use switchyard_users::{
     Acceptance, Channel, NewInvitation, Options, Origin, Role, Sealer, SecondFactor, Users,
 };
@@ -55,7 +58,19 @@ pub async fn users(engine: &Engine, settings: &Settings) -> anyhow::Result<Optio
             ..Options::default()
         },
     );
-    Ok(Some(users.await.context("cannot read the users")?))
+    let users = users.await.context("cannot read the users")?;
+    tokio::spawn(housekeeping(users.clone(), engine.clock().clone()));
+    Ok(Some(users))
+}
+
+/// Deletes what has expired, at once and then once an hour until the server ends.
+async fn housekeeping(users: Users, clock: Clock) {
+    loop {
+        if let Err(error) = users.purge_expired().await {
+            tracing::error!(%error, "failed to purge expired sessions, retrying in an hour");
+        }
+        clock.sleep(PURGE).await;
+    }
 }
 
 /// Makes the users of development mode unless they exist, and a sign-in link for each.
@@ -120,4 +135,61 @@ async fn sign_in_link(
             .await?;
     }
     Ok(users.create_sign_in_link(email, &origin).await?.token)
+}
+
+/// Interval of the purges.
+const PURGE: Duration = Duration::from_secs(60 * 60);
+
+#[cfg(test)]
+mod tests {
+    use switchyard_core::time::Timestamp;
+    use switchyard_store::Store;
+    use switchyard_system::ids::Ids;
+
+    use super::*;
+
+    struct NoSealer;
+
+    impl Sealer for NoSealer {
+        fn seal(&self, _: UserId, _: &[u8]) -> Option<String> {
+            None
+        }
+
+        fn open(&self, _: UserId, _: &str) -> Option<Secret<Vec<u8>>> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn an_invited_user_who_never_accepts_is_deleted_by_the_housekeeping() {
+        let clock = Clock::manual(Timestamp::from_seconds(1_800_000_000));
+        let (store, ids) = (Store::memory(), Ids::seeded(1));
+        let options = Options::default();
+        let sealer = Arc::new(NoSealer);
+        let users = Users::load(store, sealer, clock.clone(), ids, options).await;
+        let users = users.unwrap();
+        let new = NewInvitation {
+            email: "ada@example.com".to_owned(),
+            name: "Ada".to_owned(),
+            language: Language::En,
+            role: Role::Operator,
+        };
+        let invited = users.invite_first(None, new, &Origin::default()).await;
+        let link = invited.unwrap().link;
+        tokio::spawn(housekeeping(users.clone(), clock.clone()));
+        let has_user = async || {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            users.user_by_email("ada@example.com").is_some()
+        };
+        clock.advance(PURGE);
+        assert!(has_user().await);
+        clock.advance(link.expires_at.since(clock.now()));
+        for _ in 0..50 {
+            if !has_user().await {
+                return;
+            }
+            clock.advance(PURGE);
+        }
+        panic!("the user is still there");
+    }
 }

@@ -394,6 +394,14 @@ pub const APPROVAL_PAYLOAD_BYTES: usize = 256 * 1024;
 /// Bytes of the values before and after a change in the audit log. Larger ones are replaced by
 /// their SHA-256.
 pub const AUDIT_CHANGE_BYTES: usize = 16 * 1024;
+/// Entries of the audit log about refusals in an hour: of one user, e-mail address or client
+/// address, and of all clients that are not signed in. The last one has the count of the refusals
+/// that were left out. A flood of wrong passwords adds 17 MB a day at most.
+pub const AUDIT_REFUSALS: usize = 20;
+pub const AUDIT_ANONYMOUS_REFUSALS: usize = 2_000;
+pub const AUDIT_REFUSALS_COUNTED_FOR: Duration = Duration::from_secs(60 * 60);
 /// Entries of the audit log on one page, and those read for a page with a filter.
 pub const AUDIT_PAGE: usize = 200;
 pub const AUDIT_SCANNED: usize = 5_000;
+/// Faults that a verification of the audit log names. With more the log is to be restored.
+pub const AUDIT_FAULTS: usize = 100;

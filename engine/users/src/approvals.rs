@@ -11,8 +11,7 @@ use switchyard_store::{Batch, Direction, Table};
 use crate::approval::{Approval, ApprovalState};
 use crate::authorize::Permit;
 use crate::error::UsersError;
-use crate::refusal::Refusal;
-use crate::role::{Action, Role, allows};
+use crate::role::{Role, allows, approving_action, proposing_action};
 use crate::rows::{self, Kind};
 use crate::user::checked_name;
 use crate::users::{Staged, Users, WriteGuard};
@@ -24,20 +23,19 @@ pub struct Proposal {
     pub kind: String,
     pub payload: Value,
     pub reason: String,
-    /// Action that a role must allow to approve it, such as [`Action::ApprovePayout`].
-    pub approving: Action,
 }
 
 impl Users {
-    /// Stores a proposal of the permit's user, open for 72 hours.
+    /// Stores a proposal of the permit's user, open for 72 hours. The action of the permit, such as
+    /// [`crate::Action::CreatePayout`], decides who approves it, see [`approving_action`].
     pub async fn propose(
         &self,
         permit: &Permit,
         proposal: Proposal,
     ) -> Result<Arc<Approval>, UsersError> {
-        if !proposal.approving.needs_person() {
-            return Err(UsersError::invalid("approving", "is not an approval"));
-        }
+        let approving = approving_action(permit.action).ok_or(UsersError::NotPossible(
+            "no second person approves this action",
+        ))?;
         if proposal.payload.to_string().len() > APPROVAL_PAYLOAD_BYTES {
             let problem = format!("has more than {APPROVAL_PAYLOAD_BYTES} bytes");
             return Err(UsersError::invalid("payload", problem));
@@ -45,7 +43,7 @@ impl Users {
         let kind = checked_name("kind", &proposal.kind)?;
         let reason = checked_reason(&proposal.reason)?;
         let gate = self.gate().await;
-        self.check_still_holds(permit)?;
+        let permit = &self.renew(permit)?;
         let now = gate.now();
         if self.open_approvals(permit.account).len() >= OPEN_APPROVALS {
             let problem = format!("are at most {OPEN_APPROVALS}: decide some first");
@@ -57,7 +55,7 @@ impl Users {
             kind,
             payload: proposal.payload,
             reason,
-            approving: proposal.approving,
+            approving,
             proposed_by: permit.user,
             proposed_at: now,
             expires_at: now.plus(APPROVAL_LIFETIME),
@@ -132,7 +130,8 @@ impl Users {
     }
 
     /// Approves a proposal, and commits `batch` with it: the proposed change is made exactly once.
-    /// `permit` is for the approving action.
+    /// `permit` is for the approving action. Refused when the proposer could not make the proposal
+    /// now: a disabled or removed user has no effect any more.
     pub async fn approve(
         &self,
         permit: &Permit,
@@ -188,7 +187,7 @@ impl Users {
     /// Takes back a proposal of the permit's user.
     pub async fn withdraw(&self, permit: &Permit, id: ApprovalId) -> Result<Approval, UsersError> {
         let gate = self.gate().await;
-        self.check_still_holds(permit)?;
+        let permit = &self.renew(permit)?;
         let open = self.open_approval(permit.account, id, gate.now())?;
         if open.proposed_by != permit.user {
             return Err(UsersError::NotPossible(
@@ -232,12 +231,26 @@ impl Users {
         id: ApprovalId,
     ) -> Result<(Arc<Approval>, Approval), UsersError> {
         let open = self.decidable(gate, permit, id)?;
+        if !self.may_still_propose(&open) {
+            return Err(UsersError::NotPossible(
+                "the user who made this proposal may not make it any more: reject it",
+            ));
+        }
         let state = ApprovalState::Executed {
             by: permit.user,
             at: gate.now(),
         };
         let decided = open.with_state(state);
         Ok((open, decided))
+    }
+
+    /// Whether the proposer is active, with a role that allows the proposed action.
+    fn may_still_propose(&self, open: &Approval) -> bool {
+        let proposer = self.user(open.proposed_by).filter(|user| user.is_active());
+        let role = proposer.and_then(|user| user.role_in(open.account));
+        let proposing = proposing_action(open.approving);
+        role.zip(proposing)
+            .is_some_and(|(role, proposing)| allows(role, proposing))
     }
 
     /// An open proposal that the permit's user may decide.
@@ -247,24 +260,18 @@ impl Users {
         permit: &Permit,
         id: ApprovalId,
     ) -> Result<Arc<Approval>, UsersError> {
-        self.check_still_holds(permit)?;
+        let permit = &self.renew(permit)?;
         let open = self.open_approval(permit.account, id, gate.now())?;
         if permit.action != open.approving {
             return Err(UsersError::NotPossible("this permit is for another action"));
         }
         if permit.user == open.proposed_by {
+            self.note_refused(permit, id);
             return Err(UsersError::NotPossible(
                 "a second person decides: you made this proposal",
             ));
         }
-        match allows(permit.role, open.approving) {
-            true => Ok(open),
-            false => Err(Refusal::Forbidden {
-                action: open.approving,
-                roles: Self::approving_roles(&open),
-            }
-            .into()),
-        }
+        Ok(open)
     }
 
     fn open_approval(

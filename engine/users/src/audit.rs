@@ -4,13 +4,17 @@
 //! bytes of the entry before it, so that a changed, removed or inserted entry breaks the chain. An
 //! entry is stored in the commit of the change that it records. The end of the chain is protected
 //! only by copies of its [`ChainHead`] elsewhere, such as in a log file or in a backup.
+//!
+//! An unreadable entry hides no other. When the last one is unreadable, the chain continues with an
+//! entry `audit_chain_broken` that names it.
 
 use std::net::IpAddr;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchyard_core::ids::{AccountId, UserId, UserTokenId};
-use switchyard_core::limits::AUDIT_CHANGE_BYTES;
+use switchyard_core::limits::{AUDIT_CHANGE_BYTES, AUDIT_FAULTS};
 use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, Direction, Store, StoreError, Table};
 
@@ -164,19 +168,21 @@ pub struct ChainHead {
 }
 
 impl ChainHead {
-    /// Last stored entry.
-    pub(crate) async fn load(store: &Store) -> Result<Self, UsersError> {
-        let (from, to) = (key(0), key(u64::MAX));
-        let last = store.scan(Table::Audit, &from, &to, Direction::Backward, 1);
-        let Some((key, value)) = last.await?.into_iter().next() else {
-            return Ok(Self::default());
+    /// Last stored entry. When it is unreadable, the second value marks the break of the chain: it
+    /// is appended before any other entry.
+    pub(crate) async fn load(store: &Store) -> Result<(Self, Option<NewEntry>), StoreError> {
+        let last = rows(store, 0, u64::MAX, Direction::Backward, 1).await?;
+        let Some((number, value)) = last.into_iter().next() else {
+            return Ok((Self::default(), None));
         };
-        let entry = parse(&key, &value)?;
-        Ok(Self {
-            number: entry.number,
-            hash: Fingerprint::of(&value),
-            at: entry.at,
-        })
+        let hash = value.as_ref().map(Fingerprint::of).unwrap_or_default();
+        match readable(number, value.as_deref()) {
+            Some(Entry { at, .. }) => Ok((Self { number, hash, at }, None)),
+            None => {
+                let at = Timestamp::default();
+                Ok((Self { number, hash, at }, Some(mark_of_break(number))))
+            }
+        }
     }
 
     /// Adds an entry to `batch`, and returns the head after the commit of it.
@@ -221,13 +227,22 @@ pub(crate) fn key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-pub(crate) fn parse(key: &[u8], value: &[u8]) -> Result<Entry, UsersError> {
-    let number = key.first_chunk().copied().map(u64::from_be_bytes);
-    serde_json::from_slice(value).map_err(|why| UsersError::Row {
-        table: Table::Audit.name(),
-        key: number.unwrap_or_default().to_string(),
-        why,
-    })
+/// Entry with this number. `None`: the row is damaged, of another version, or of another entry.
+pub(crate) fn readable(number: u64, row: Option<&[u8]>) -> Option<Entry> {
+    let entry: Entry = serde_json::from_slice(row?).ok()?;
+    (entry.number == number).then_some(entry)
+}
+
+/// Entry that follows an unreadable one.
+fn mark_of_break(unreadable: u64) -> NewEntry {
+    let origin = Origin {
+        channel: Channel::CommandLine,
+        ..Origin::default()
+    };
+    let after = serde_json::json!({ "unreadable_entry": unreadable });
+    NewEntry::new(Actor::System, &origin, "audit_chain_broken", unreadable)
+        .changing(Value::Null, after)
+        .with_result(AuditResult::Failed)
 }
 
 /// A value as it is, or its hash when it is too large.
@@ -242,7 +257,7 @@ fn bounded(value: Value) -> Value {
     }
 }
 
-/// First fault of the chain.
+/// Fault of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainFault {
     /// No entry has this number, although later ones exist.
@@ -254,51 +269,156 @@ pub enum ChainFault {
 }
 
 /// Result of a verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChainReport {
-    /// Intact entries before the first fault.
+    /// Readable entries.
     pub entries: u64,
-    /// Last intact entry, to compare with a head that was recorded elsewhere.
+    /// Last readable entry, to compare with a head that was recorded elsewhere.
     pub head: ChainHead,
-    pub fault: Option<ChainFault>,
+    /// Faults, oldest first, at most 100. A fault that was marked at a start stays one.
+    pub faults: Vec<ChainFault>,
 }
 
-/// Reads the whole log, oldest first, up to the first fault.
+/// Reads the whole log, oldest first, up to the largest number of faults.
 pub(crate) async fn verify(store: &Store) -> Result<ChainReport, StoreError> {
-    let mut head = ChainHead::default();
-    let report = |head: ChainHead, fault| ChainReport {
-        entries: head.number,
-        head,
-        fault,
-    };
+    let mut report = ChainReport::default();
+    let mut next = 1;
+    // `None` after a fault: the entry before is not known.
+    let mut previous = Some(Fingerprint::ZERO);
     loop {
-        let (from, to) = (key(head.number + 1), key(u64::MAX));
-        let page = store.scan(Table::Audit, &from, &to, Direction::Forward, PAGE);
-        let page = page.await?;
+        let page = rows(store, next, u64::MAX, Direction::Forward, PAGE).await?;
         let is_last = page.len() < PAGE;
-        for (found, value) in page {
-            let number = head.number + 1;
-            if found != key(number) {
-                return Ok(report(head, Some(ChainFault::Missing(number))));
+        for (number, value) in page {
+            if number > next {
+                report.faults.push(ChainFault::Missing(next));
+                previous = None;
             }
-            let entry = match parse(&found, &value) {
-                Ok(entry) if entry.number == number => entry,
-                _ => return Ok(report(head, Some(ChainFault::Damaged(number)))),
-            };
-            if entry.previous != head.hash {
-                return Ok(report(head, Some(ChainFault::Altered(number))));
+            next = number + 1;
+            match readable(number, value.as_deref()) {
+                Some(entry) => {
+                    if previous.is_some_and(|hash| hash != entry.previous) {
+                        report.faults.push(ChainFault::Altered(number));
+                    }
+                    let hash = value.as_ref().map(Fingerprint::of).unwrap_or_default();
+                    let at = entry.at;
+                    report.entries += 1;
+                    report.head = ChainHead { number, hash, at };
+                    previous = Some(hash);
+                }
+                None => {
+                    report.faults.push(ChainFault::Damaged(number));
+                    previous = None;
+                }
             }
-            head = ChainHead {
-                number,
-                hash: Fingerprint::of(&value),
-                at: entry.at,
-            };
         }
-        if is_last {
-            return Ok(report(head, None));
+        if is_last || report.faults.len() >= AUDIT_FAULTS {
+            report.faults.truncate(AUDIT_FAULTS);
+            return Ok(report);
         }
     }
 }
 
+/// Number of a row, and its bytes; `None`: the row is damaged.
+pub(crate) type Row = (u64, Option<Vec<u8>>);
+
+/// Rows with numbers in `from..to`, at most `limit`. A damaged row hides no other, unless the store
+/// has lost the whole end of the log: then forward the next number is the last row, and backward
+/// there is an error.
+pub(crate) async fn rows(
+    store: &Store,
+    from: u64,
+    to: u64,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Row>, StoreError> {
+    match scan(store, from..to, direction, limit).await {
+        Err(StoreError::Damaged { .. }) => {}
+        found => return found,
+    }
+    let (mut left, mut rows) = (from..to, Vec::new());
+    while rows.len() < limit {
+        let row = match scan(store, left.clone(), direction, 1).await {
+            Ok(found) => found.into_iter().next(),
+            Err(damaged @ StoreError::Damaged { .. }) => {
+                match damaged_number(store, left.clone(), direction).await? {
+                    Some(number) => Some((number, None)),
+                    None if direction == Direction::Backward => return Err(damaged),
+                    None => {
+                        rows.push((left.start, None));
+                        break;
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(row) = row else {
+            break;
+        };
+        match direction {
+            Direction::Forward => left.start = row.0.saturating_add(1),
+            Direction::Backward => left.end = row.0,
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+async fn scan(
+    store: &Store,
+    numbers: Range<u64>,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Row>, StoreError> {
+    let (from, to) = (key(numbers.start), key(numbers.end));
+    let rows = store.scan(Table::Audit, &from, &to, direction, limit);
+    let rows = rows.await?.into_iter();
+    let rows = rows.map(|(key, value)| (number_of(&key), Some(value)));
+    Ok(rows.collect())
+}
+
+/// Number of the first row in this direction, which is damaged, by bisection: an error does not
+/// have the key. `None`: no number is known, since a whole page of the store is damaged and with it
+/// the place of later rows.
+async fn damaged_number(
+    store: &Store,
+    mut numbers: Range<u64>,
+    direction: Direction,
+) -> Result<Option<u64>, StoreError> {
+    if !matches!(has_row(store, LAST..u64::MAX).await?, Some(false)) {
+        return Ok(None);
+    }
+    while numbers.end - numbers.start > 1 {
+        let middle = numbers.start + (numbers.end - numbers.start) / 2;
+        let (near, far) = match direction {
+            Direction::Forward => (numbers.start..middle, middle..numbers.end),
+            Direction::Backward => (middle..numbers.end, numbers.start..middle),
+        };
+        numbers = match has_row(store, near.clone()).await? {
+            Some(false) => far,
+            Some(true) | None => near,
+        };
+    }
+    Ok(Some(numbers.start))
+}
+
+/// Whether there is a row in the range; `None`: it is damaged.
+async fn has_row(store: &Store, numbers: Range<u64>) -> Result<Option<bool>, StoreError> {
+    match scan(store, numbers, Direction::Forward, 1).await {
+        Ok(rows) => Ok(Some(!rows.is_empty())),
+        Err(StoreError::Damaged { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Number in a key; a longer or shorter key is none of ours, and takes the nearest number.
+fn number_of(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = key.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(bytes)
+}
+
+/// Largest number of a row, which no entry reaches.
+const LAST: u64 = u64::MAX - 1;
 /// Rows read at a time.
 const PAGE: usize = 500;

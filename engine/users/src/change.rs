@@ -1,5 +1,5 @@
-//! Changes of one user that end what was granted before: sessions, and for a disabled user links
-//! and tokens.
+//! Changes of one user that end what was granted before: sessions, tokens beyond the new roles, and
+//! for a disabled user all links and tokens.
 
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use switchyard_store::Batch;
 use crate::audit::NewEntry;
 use crate::error::UsersError;
 use crate::link::Purpose;
+use crate::role::allows;
 use crate::rows::{self, Kind};
+use crate::token::UserToken;
 use crate::user::{User, UserState};
 use crate::users::{WriteGuard, end_sessions};
 
@@ -25,8 +27,9 @@ impl WriteGuard {
     }
 
     /// Stores a user whose password, second factor, role or state has changed, and ends the
-    /// sessions of the user except for `keep`. Password resets that were requested before end, too;
-    /// a disabled user loses all links and tokens.
+    /// sessions of the user except for `keep`. Password resets that were requested before end, too.
+    /// Tokens keep the actions that the roles still allow, and end without one. A disabled user
+    /// loses all links and tokens.
     pub(crate) async fn change_credentials(
         self,
         user: User,
@@ -58,24 +61,44 @@ impl WriteGuard {
                 is_used || is_disabled || !is_invitation
             });
             let links: Vec<_> = links.map(|link| link.id).collect();
-            let tokens = set.tokens_of(id).filter(|_| is_disabled);
-            let tokens: Vec<_> = tokens.map(|live| live.token.id).collect();
-            (sessions, links, tokens)
+            let tokens = set.tokens_of(id).map(|live| live.current());
+            let tokens = tokens.filter_map(|token| restricted(token, &user));
+            (sessions, links, tokens.collect::<Vec<_>>())
         };
         for link in &links {
             rows::delete(&mut batch, Kind::Link, link);
         }
         for token in &tokens {
-            rows::delete(&mut batch, Kind::Token, token);
+            match token.actions.is_empty() {
+                true => rows::delete(&mut batch, Kind::Token, token.id),
+                false => rows::put(&mut batch, Kind::Token, token.id, token)?,
+            }
         }
         self.commit(batch, entries, move |set| {
             sessions.into_iter().for_each(|id| set.remove_session(id));
             links.into_iter().for_each(|id| drop(set.links.remove(&id)));
-            tokens.into_iter().for_each(|id| set.remove_token(id));
+            for token in tokens {
+                match token.actions.is_empty() {
+                    true => set.remove_token(token.id),
+                    false => set.put_token(Arc::new(token)),
+                }
+            }
             set.put_user(Arc::new(user));
         })
         .await?;
         users.0.pending.lock().remove_setup(id);
         Ok(())
     }
+}
+
+/// The token with the actions that the roles of its changed user still allow. `None`: it keeps all.
+fn restricted(mut token: UserToken, user: &User) -> Option<UserToken> {
+    let role = user
+        .role_in(token.account)
+        .filter(|_| user.state != UserState::Disabled);
+    let before = token.actions.len();
+    token
+        .actions
+        .retain(|action| role.is_some_and(|role| allows(role, *action)));
+    (token.actions.len() < before).then_some(token)
 }

@@ -16,7 +16,9 @@ use crate::link::{Link, NewLink, Purpose};
 use crate::password::check_password;
 use crate::role::{Role, Scope};
 use crate::rows::{self, Kind};
-use crate::user::{Credentials, Membership, User, UserState, checked_email, checked_name};
+use crate::user::{
+    Credentials, Membership, User, UserState, checked_email, checked_name, email_key,
+};
 use crate::users::{Users, WriteGuard};
 use switchyard_system::secrets::{Fingerprint, random_secret};
 
@@ -41,11 +43,17 @@ pub struct Acceptance {
 }
 
 impl Users {
-    /// Invites a person into the account of the permit, or into the installation.
+    /// Invites a person into the account of the permit, or into the installation, in place of an
+    /// earlier invitation of the same person.
     pub async fn invite(&self, permit: &Permit, new: NewInvitation) -> Result<NewLink, UsersError> {
         let gate = self.gate().await;
-        self.check_manager(permit)?;
+        let permit = &self.manager(permit)?;
         self.check_assignable(permit, new.role)?;
+        for (link, user) in self.invitations(permit.account) {
+            if email_key(&user.email) == email_key(&new.email) {
+                self.check_invitation(permit, &link)?;
+            }
+        }
         let entry = permit.entry(new.email.trim()).changing(
             serde_json::Value::Null,
             serde_json::json!({ "role": new.role }),
@@ -96,14 +104,51 @@ impl Users {
         pairs.collect()
     }
 
+    /// Makes a new link for an open invitation; the earlier link ends. The new one is valid for
+    /// seven days again.
+    pub async fn resend_invitation(
+        &self,
+        permit: &Permit,
+        id: LinkId,
+    ) -> Result<NewLink, UsersError> {
+        let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
+        let (link, user) = self.invitation(permit.account, id)?;
+        self.check_invitation(permit, &link)?;
+        if user.state == UserState::Disabled {
+            return Err(UsersError::NotPossible("this user is disabled"));
+        }
+        let entry = permit
+            .entry(&user.email)
+            .changing(serde_json::Value::Null, serde_json::json!({ "resent": id }));
+        self.store_link(gate, Batch::new(), user, link.purpose, entry)
+            .await
+    }
+
+    fn invitation(
+        &self,
+        account: Option<AccountId>,
+        id: LinkId,
+    ) -> Result<(Arc<Link>, Arc<User>), UsersError> {
+        let mut all = self.invitations(account).into_iter();
+        let found = all.find(|(link, _)| link.id == id);
+        found.ok_or_else(|| UsersError::not_found("invitation", id))
+    }
+
+    /// Checks that the user of the permit may give the role of an invitation, and so withdraw it.
+    fn check_invitation(&self, permit: &Permit, link: &Link) -> Result<(), UsersError> {
+        match link.purpose {
+            Purpose::Invitation { role, .. } => self.check_assignable(permit, role),
+            Purpose::Reset | Purpose::SignIn => Err(UsersError::not_found("invitation", link.id)),
+        }
+    }
+
     /// Deletes an invitation into the account of the permit, or into the installation.
     pub async fn withdraw_invitation(&self, permit: &Permit, id: LinkId) -> Result<(), UsersError> {
         let gate = self.gate().await;
-        self.check_manager(permit)?;
-        let found = self.invitations(permit.account);
-        if !found.iter().any(|(link, _)| link.id == id) {
-            return Err(UsersError::not_found("invitation", id));
-        }
+        let permit = &self.manager(permit)?;
+        let (link, _) = self.invitation(permit.account, id)?;
+        self.check_invitation(permit, &link)?;
         let mut batch = Batch::new();
         rows::delete(&mut batch, Kind::Link, id);
         gate.commit(batch, vec![permit.entry(id)], move |set| {

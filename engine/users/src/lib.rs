@@ -22,7 +22,9 @@ mod link;
 mod log;
 mod password;
 mod pending;
+mod purge;
 mod refusal;
+mod refusal_log;
 mod reset;
 mod role;
 mod rows;
@@ -52,8 +54,10 @@ pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
 pub use self::refusal::Refusal;
+pub use self::reset::PasswordReset;
 pub use self::role::{
-    Action, Role, Scope, allowed_roles, allows, requires_recent_authentication, requires_totp,
+    Action, Role, Scope, allowed_roles, allows, approving_action, proposing_action,
+    requires_recent_authentication, requires_totp,
 };
 pub use self::second_factor::FirstSetup;
 pub use self::session::{NewSession, Session, csrf_token, is_csrf_token};

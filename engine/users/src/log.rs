@@ -3,9 +3,9 @@
 use switchyard_core::ids::{AccountId, UserId};
 use switchyard_core::limits::{AUDIT_PAGE, AUDIT_SCANNED};
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Direction, Table};
+use switchyard_store::Direction;
 
-use crate::audit::{self, ChainHead, ChainReport, Entry};
+use crate::audit::{self, ChainHead, ChainReport, Entry, Row};
 use crate::error::UsersError;
 use crate::users::Users;
 
@@ -27,9 +27,11 @@ pub struct AuditQuery {
 }
 
 /// Entries of the audit log, newest first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct AuditPage {
     pub entries: Vec<Entry>,
+    /// Numbers of unreadable entries that were passed, whatever the filter.
+    pub unreadable: Vec<u64>,
     /// Start of the next page; `None`: there are no more entries. A page with few matches may be
     /// short although there are more.
     pub next: Option<u64>,
@@ -52,39 +54,38 @@ impl Users {
         if let Some(until) = query.until {
             end = end.min(self.first_after(until).await?);
         }
-        let mut entries = Vec::new();
+        let mut page = AuditPage::default();
         let mut left = AUDIT_SCANNED;
         while left > 0 {
-            let page = self.entries_before(end, left.min(READ)).await?;
-            if page.is_empty() {
-                return Ok(AuditPage {
-                    entries,
-                    next: None,
-                });
+            let rows = self.rows_before(end, left.min(READ)).await?;
+            if rows.is_empty() {
+                return Ok(page);
             }
-            left -= page.len();
-            for entry in page {
+            left -= rows.len();
+            for (number, row) in rows {
+                let Some(entry) = audit::readable(number, row.as_deref()) else {
+                    page.unreadable.push(number);
+                    end = number;
+                    continue;
+                };
                 if query.since.is_some_and(|since| entry.at < since) {
-                    return Ok(AuditPage {
-                        entries,
-                        next: None,
-                    });
+                    return Ok(page);
                 }
-                end = entry.number;
+                end = number;
                 if query.matches(&entry) {
-                    entries.push(entry);
+                    page.entries.push(entry);
                 }
-                if entries.len() == limit {
-                    let next = Some(end);
-                    return Ok(AuditPage { entries, next });
+                if page.entries.len() == limit {
+                    page.next = Some(end);
+                    return Ok(page);
                 }
             }
         }
-        let next = Some(end);
-        Ok(AuditPage { entries, next })
+        page.next = Some(end);
+        Ok(page)
     }
 
-    /// Reads the whole log and names the first broken entry. Takes as long as reading all entries.
+    /// Reads the whole log and names the broken entries. Takes as long as reading all entries.
     pub async fn verify_chain(&self) -> Result<ChainReport, UsersError> {
         Ok(audit::verify(&self.0.store).await?)
     }
@@ -92,19 +93,27 @@ impl Users {
     /// Number and hash of the last entry, to record elsewhere: removal of the last entries shows
     /// only in a comparison with it.
     pub async fn chain_head(&self) -> Result<ChainHead, UsersError> {
-        ChainHead::load(&self.0.store).await
+        let (head, _) = ChainHead::load(&self.0.store).await?;
+        Ok(head)
     }
 
-    /// Entries with lower numbers than `end`, newest first.
-    async fn entries_before(&self, end: u64, limit: usize) -> Result<Vec<Entry>, UsersError> {
-        let (from, to) = (audit::key(0), audit::key(end));
-        let rows = self
-            .0
-            .store
-            .scan(Table::Audit, &from, &to, Direction::Backward, limit);
-        let rows = rows.await?;
-        let entries = rows.iter().map(|(key, value)| audit::parse(key, value));
-        entries.collect()
+    /// Rows with lower numbers than `end`, newest first.
+    async fn rows_before(&self, end: u64, limit: usize) -> Result<Vec<Row>, UsersError> {
+        let rows = audit::rows(&self.0.store, 0, end, Direction::Backward, limit);
+        Ok(rows.await?)
+    }
+
+    /// Time of the entry with this number, or of the nearest readable one before it.
+    async fn time_of(&self, number: u64) -> Result<Option<Timestamp>, UsersError> {
+        for limit in [1, READ] {
+            let rows = self.rows_before(number + 1, limit).await?;
+            let mut rows = rows.iter();
+            let entry = rows.find_map(|(number, row)| audit::readable(*number, row.as_deref()));
+            if let Some(entry) = entry {
+                return Ok(Some(entry.at));
+            }
+        }
+        Ok(None)
     }
 
     /// Number of the first entry after a moment, by bisection: times never decrease.
@@ -112,8 +121,8 @@ impl Users {
         let (mut low, mut high) = (1, self.chain_head().await?.number + 1);
         while low < high {
             let middle = low + (high - low) / 2;
-            let entry = self.entries_before(middle + 1, 1).await?.pop();
-            match entry.is_some_and(|entry| entry.at <= until) {
+            let at = self.time_of(middle).await?;
+            match at.is_some_and(|at| at <= until) {
                 true => low = middle + 1,
                 false => high = middle,
             }

@@ -30,14 +30,14 @@ pub(crate) struct PendingSignIn {
 #[derive(Clone)]
 pub(crate) struct PendingSetup {
     pub secret: Secret<Vec<u8>>,
-    /// Sign-in that began it. `None`: a session did.
-    pub sign_in: Option<Fingerprint>,
+    /// Hash of the token of the sign-in, or of the id of the session, that began it.
+    pub begun_by: Fingerprint,
     pub since: Timestamp,
 }
 
 impl Pending {
     pub fn add(&mut self, token: &str, sign_in: PendingSignIn) {
-        self.drop_old(sign_in.since);
+        self.purge(sign_in.since);
         if self.sign_ins.len() >= PENDING_SIGN_INS {
             let oldest = self.sign_ins.iter().min_by_key(|(_, it)| it.since);
             if let Some(hash) = oldest.map(|(hash, _)| *hash) {
@@ -57,27 +57,22 @@ impl Pending {
     }
 
     pub fn add_setup(&mut self, user: UserId, setup: PendingSetup) {
-        self.drop_old(setup.since);
+        self.purge(setup.since);
         self.set_ups.insert(user, setup);
     }
 
-    pub fn setup_of(&self, user: UserId, now: Timestamp) -> Option<Secret<Vec<u8>>> {
-        let setup = self.set_ups.get(&user)?;
-        let is_valid = now.since(setup.since) < SECOND_FACTOR_WINDOW;
-        is_valid.then(|| setup.secret.clone())
-    }
-
-    /// Secret of the set-up that this sign-in began, to show it again after a wrong code. Another
-    /// sign-in of the same user never gets it: one of the two may be of an attacker.
+    /// Secret of the set-up that this sign-in or session began, to show it again after a wrong
+    /// code. Another one of the same user never gets it: one of the two may be of an attacker.
     pub fn setup_begun_by(
         &self,
         user: UserId,
-        token: &str,
+        begun_by: Fingerprint,
         now: Timestamp,
     ) -> Option<Secret<Vec<u8>>> {
         let setup = self.set_ups.get(&user)?;
-        let is_own = setup.sign_in == Some(Fingerprint::of(token));
-        self.setup_of(user, now).filter(|_| is_own)
+        let is_own = setup.begun_by == begun_by;
+        let is_valid = now.since(setup.since) < SECOND_FACTOR_WINDOW;
+        (is_own && is_valid).then(|| setup.secret.clone())
     }
 
     /// Drops the set-up of a user, when it was confirmed or their credentials changed.
@@ -85,7 +80,8 @@ impl Pending {
         self.set_ups.remove(&user);
     }
 
-    fn drop_old(&mut self, now: Timestamp) {
+    /// Drops those that took too long.
+    pub fn purge(&mut self, now: Timestamp) {
         self.sign_ins
             .retain(|_, it| now.since(it.since) < SECOND_FACTOR_WINDOW);
         self.set_ups

@@ -1,4 +1,8 @@
 //! Passwords: reset by mail, change by the user, and sign-in links of development mode.
+//!
+//! A new password ends sessions. API tokens stay valid, since programs use them and each was made
+//! by the user with a recent authentication; the result lists them, and the user ends them one by
+//! one or with [`Users::revoke_all_tokens`].
 
 use std::sync::Arc;
 
@@ -14,8 +18,17 @@ use crate::pending::PendingSignIn;
 use crate::refusal::Refusal;
 use crate::rows::{self, Kind};
 use crate::sign_in::SignIn;
+use crate::token::UserToken;
 use crate::user::User;
 use crate::users::Users;
+
+/// Result of a reset.
+#[derive(Clone, Debug)]
+pub struct PasswordReset {
+    pub user: Arc<User>,
+    /// API tokens of the user, which stay valid.
+    pub tokens: Vec<UserToken>,
+}
 
 impl Users {
     /// Makes a link to reset a password. `None`: there is no such active user. The response to the
@@ -33,7 +46,8 @@ impl Users {
         let user = self.user_by_email(email).filter(|user| user.is_active());
         let Some(user) = user else {
             drop(gate);
-            self.record_failure("request_reset", None, origin).await?;
+            self.record_failure("request_reset", email, None, origin)
+                .await?;
             return Ok(None);
         };
         let entry = NewEntry::new(Actor::Anonymous, origin, "request_reset", user.id);
@@ -48,7 +62,7 @@ impl Users {
         token: &str,
         password: Secret<String>,
         origin: &Origin,
-    ) -> Result<Arc<User>, UsersError> {
+    ) -> Result<PasswordReset, UsersError> {
         let (_, user) = self.link(token)?;
         check_password(password.expose(), &user.email)?;
         let hash = self.0.hasher.hash(password).await;
@@ -66,15 +80,19 @@ impl Users {
             .await?;
         self.0.sign_ins.forget(&user.email);
         self.0.resets.forget(&user.email);
-        self.user(user.id).ok_or(UsersError::Conflict)
+        Ok(PasswordReset {
+            user: self.user(user.id).ok_or(UsersError::Conflict)?,
+            tokens: self.tokens(user.id),
+        })
     }
 
     /// Sets a new password of the sender, who signed in recently, and ends the other sessions.
+    /// Returns the API tokens of the sender, which stay valid.
     pub async fn change_password(
         &self,
         who: &Identity,
         password: Secret<String>,
-    ) -> Result<(), UsersError> {
+    ) -> Result<Vec<UserToken>, UsersError> {
         let user = self.live_user(who)?;
         self.check_recently_authenticated(who)?;
         check_password(password.expose(), &user.email)?;
@@ -82,11 +100,13 @@ impl Users {
         let hash = hash.ok_or(UsersError::PasswordHash)?;
         let gate = self.gate().await;
         let user = self.live_user(who)?;
+        self.check_recently_authenticated(who)?;
         let mut changed = User::clone(&user);
         changed.credentials.password = Some(hash);
         let entry = NewEntry::new(who.actor(), &who.origin, "change_password", user.id);
         gate.change_credentials(changed, who.session(), vec![entry])
-            .await
+            .await?;
+        Ok(self.tokens(user.id))
     }
 
     /// Makes a link that signs a user in without a password. For development mode only: the caller

@@ -335,6 +335,29 @@ pub fn allowed_roles(action: Action) -> Vec<Role> {
     roles.filter(|role| allows(*role, action)).collect()
 }
 
+/// Changes that a second person approves: the action of the proposal, and that of its approval.
+const APPROVALS: &[(Action, Action)] = &[
+    (Action::CreateRefund, Action::ApproveRefund),
+    (Action::CreatePayout, Action::ApprovePayout),
+    (Action::ManageRouting, Action::ApproveRouting),
+    (Action::ResolveManually, Action::ApproveResolution),
+];
+
+/// Action that approves or rejects what was proposed under `proposing`. `None`: no second person is
+/// asked about it.
+pub fn approving_action(proposing: Action) -> Option<Action> {
+    let mut all = APPROVALS.iter();
+    let found = all.find(|(other, _)| *other == proposing);
+    found.map(|(_, approving)| *approving)
+}
+
+/// Action under which a change is proposed that `approving` approves.
+pub fn proposing_action(approving: Action) -> Option<Action> {
+    let mut all = APPROVALS.iter();
+    let found = all.find(|(_, other)| *other == approving);
+    found.map(|(proposing, _)| *proposing)
+}
+
 /// Whether users with this role need a second factor, whatever the settings say.
 pub const fn requires_totp(role: Role) -> bool {
     matches!(

@@ -6,7 +6,7 @@ use crate::audit::{Actor, NewEntry, Origin};
 use crate::authorize::Identity;
 use crate::error::UsersError;
 use crate::pending::PendingSetup;
-use crate::session::NewSession;
+use crate::session::{NewSession, Session};
 use crate::totp::{self, RecoveryCodes, StoredTotp, TotpSetup};
 use crate::user::User;
 use crate::users::Users;
@@ -21,11 +21,11 @@ pub struct FirstSetup {
 
 impl Users {
     /// Makes a secret for the authenticator of the sender, who signed in recently. It takes effect
-    /// with [`Self::confirm_setup`], within 10 minutes.
+    /// with [`Self::confirm_setup`], within 10 minutes; the session gets the same one until then.
     pub fn begin_setup(&self, who: &Identity) -> Result<TotpSetup, UsersError> {
         let user = self.live_user(who)?;
-        self.check_recently_authenticated(who)?;
-        Ok(self.new_setup(&user, None))
+        let session = self.check_recently_authenticated(who)?;
+        Ok(self.setup_begun_by(&user, begun_by_session(&session)))
     }
 
     /// Confirms a set-up with a code of the authenticator, and ends the other sessions.
@@ -36,8 +36,16 @@ impl Users {
     ) -> Result<RecoveryCodes, UsersError> {
         let gate = self.gate().await;
         let user = self.live_user(who)?;
-        self.check_recently_authenticated(who)?;
-        let (changed, codes) = self.with_new_totp(&user, code)?;
+        let session = self.check_recently_authenticated(who)?;
+        let begun_by = begun_by_session(&session);
+        let (changed, codes) = match self.with_new_totp(&user, begun_by, code) {
+            Err(UsersError::WrongFactor) => {
+                drop(gate);
+                self.record_wrong_factor(who, "set_up_totp").await?;
+                return Err(UsersError::WrongFactor);
+            }
+            made => made?,
+        };
         let entry = NewEntry::new(who.actor(), &who.origin, "set_up_totp", user.id);
         gate.change_credentials(changed, who.session(), vec![entry])
             .await?;
@@ -50,7 +58,7 @@ impl Users {
         let (_, user) = self.pending_sign_in(pending)?;
         match user.has_totp() {
             true => Err(UsersError::SignInExpired),
-            false => Ok(self.setup_begun_by(&user, pending)),
+            false => Ok(self.setup_begun_by(&user, Fingerprint::of(pending))),
         }
     }
 
@@ -66,7 +74,16 @@ impl Users {
         if user.has_totp() {
             return Err(UsersError::SignInExpired);
         }
-        let (mut changed, codes) = self.with_new_totp(&user, code)?;
+        let begun_by = Fingerprint::of(pending);
+        let (mut changed, codes) = match self.with_new_totp(&user, begun_by, code) {
+            Err(UsersError::WrongFactor) => {
+                drop(gate);
+                self.record_failure("set_up_totp", &user.email, Some(user.id), origin)
+                    .await?;
+                return Err(UsersError::WrongFactor);
+            }
+            made => made?,
+        };
         changed.credentials.version += 1;
         let id = user.id;
         let entry = NewEntry::new(Actor::User { id }, origin, "set_up_totp", id);
@@ -111,33 +128,35 @@ impl Users {
             .await
     }
 
-    /// The set-up that this sign-in began, or a new one.
-    fn setup_begun_by(&self, user: &User, pending: &str) -> TotpSetup {
+    /// The set-up that this sign-in or session began, or a new one.
+    fn setup_begun_by(&self, user: &User, begun_by: Fingerprint) -> TotpSetup {
         let now = self.0.clock.now();
-        let begun = self.0.pending.lock().setup_begun_by(user.id, pending, now);
-        match begun {
-            Some(secret) => TotpSetup::new(secret.expose(), &self.0.options.issuer, &user.email),
-            None => self.new_setup(user, Some(Fingerprint::of(pending))),
-        }
-    }
-
-    fn new_setup(&self, user: &User, sign_in: Option<Fingerprint>) -> TotpSetup {
-        let secret = totp::new_secret(&self.0.ids);
-        let setup = TotpSetup::new(secret.expose(), &self.0.options.issuer, &user.email);
-        let since = self.0.clock.now();
-        let pending = PendingSetup {
-            secret,
-            sign_in,
-            since,
-        };
-        self.0.pending.lock().add_setup(user.id, pending);
-        setup
+        let mut all = self.0.pending.lock();
+        let begun = all.setup_begun_by(user.id, begun_by, now);
+        let secret = begun.unwrap_or_else(|| {
+            let secret = totp::new_secret(&self.0.ids);
+            let setup = PendingSetup {
+                secret: secret.clone(),
+                begun_by,
+                since: now,
+            };
+            all.add_setup(user.id, setup);
+            secret
+        });
+        TotpSetup::new(secret.expose(), &self.0.options.issuer, &user.email)
     }
 
     /// The user with the authenticator whose set-up began, if `code` is one of its codes.
-    fn with_new_totp(&self, user: &User, code: &str) -> Result<(User, RecoveryCodes), UsersError> {
+    fn with_new_totp(
+        &self,
+        user: &User,
+        begun_by: Fingerprint,
+        code: &str,
+    ) -> Result<(User, RecoveryCodes), UsersError> {
         let now = self.0.clock.now();
-        let secret = self.0.pending.lock().setup_of(user.id, now);
+        let begun = self.0.pending.lock();
+        let secret = begun.setup_begun_by(user.id, begun_by, now);
+        drop(begun);
         let secret = secret.ok_or(UsersError::SignInExpired)?;
         let code = totp::digits(code).ok_or(UsersError::WrongFactor)?;
         let period = totp::accepted_period(secret.expose(), &code, now, 0);
@@ -159,4 +178,8 @@ impl Users {
         all.remove(pending);
         all.remove_setup(user);
     }
+}
+
+fn begun_by_session(session: &Session) -> Fingerprint {
+    Fingerprint::of(session.id.to_string())
 }

@@ -110,6 +110,12 @@ impl Set {
         self.users.insert(user.id, user);
     }
 
+    pub fn remove_user(&mut self, id: UserId) {
+        if let Some(gone) = self.users.remove(&id) {
+            self.by_email.remove(&email_key(&gone.email));
+        }
+    }
+
     pub fn session_by_hash(&self, hash: &Fingerprint) -> Option<&LiveSession> {
         self.sessions.get(self.sessions_by_hash.get(hash)?)
     }

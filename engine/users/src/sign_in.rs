@@ -14,9 +14,10 @@ use crate::authorize::Identity;
 use crate::error::UsersError;
 use crate::pending::PendingSignIn;
 use crate::refusal::Refusal;
+use crate::refusal_log::Source;
 use crate::rows::{self, Kind};
 use crate::session::{NewSession, Session, shortened_user_agent};
-use crate::throttle::Try;
+use crate::throttle::{Key, Try};
 use crate::totp;
 use crate::user::User;
 use crate::users::{SecondFactor, Users, WriteGuard};
@@ -65,7 +66,7 @@ impl Users {
         let is_correct = self.0.hasher.verify(password, stored).await;
         let Some(user) = user.filter(|_| is_correct) else {
             let known = self.user_by_email(email).map(|user| user.id);
-            self.record_failure("sign_in", known, origin).await?;
+            self.record_failure("sign_in", email, known, origin).await?;
             return Ok(SignIn::Refused);
         };
         self.0.sign_ins.refund(counted);
@@ -94,7 +95,7 @@ impl Users {
         let user = self.user_at_version(found)?;
         let Some(changed) = self.with_used_code(&user, code)? else {
             drop(gate);
-            self.record_failure("second_factor", Some(user.id), origin)
+            self.record_failure("second_factor", &user.email, Some(user.id), origin)
                 .await?;
             return Ok(SignIn::Refused);
         };
@@ -118,8 +119,7 @@ impl Users {
         let counted = begun.map_err(UsersError::TooMany)?;
         let stored = user.credentials.password.clone();
         if !self.0.hasher.verify(factors.password, stored).await {
-            self.record_failure("reauthenticate", Some(user.id), &who.origin)
-                .await?;
+            self.record_wrong_factor(who, "reauthenticate").await?;
             return Err(UsersError::WrongFactor);
         }
         let gate = self.gate().await;
@@ -134,8 +134,7 @@ impl Users {
         };
         let Some(changed) = changed else {
             drop(gate);
-            self.record_failure("reauthenticate", Some(user.id), &who.origin)
-                .await?;
+            self.record_wrong_factor(who, "reauthenticate").await?;
             return Err(UsersError::WrongFactor);
         };
         let session = self.renew_session(gate, changed, old, who).await?;
@@ -159,8 +158,8 @@ impl Users {
 
     /// Ends one of the sender's own sessions.
     pub async fn end_session(&self, who: &Identity, id: SessionId) -> Result<(), UsersError> {
-        let user = self.live_user(who)?.id;
         let gate = self.gate().await;
+        let user = self.live_user(who)?.id;
         let is_own = {
             let set = self.set();
             let session = set.sessions.get(&id);
@@ -178,8 +177,8 @@ impl Users {
 
     /// Ends all of the sender's sessions but that of the request. Returns how many.
     pub async fn end_other_sessions(&self, who: &Identity) -> Result<usize, UsersError> {
-        let user = self.live_user(who)?.id;
         let gate = self.gate().await;
+        let user = self.live_user(who)?.id;
         let mut batch = Batch::new();
         let ended = {
             let set = self.set();
@@ -207,7 +206,7 @@ impl Users {
     ) -> Result<SignIn, UsersError> {
         let gate = self.gate().await;
         let user = self.user_at_version(checked)?;
-        let needs_setup = !user.has_totp() && self.needs_totp(&user);
+        let needs_setup = self.lacks_totp(&user);
         if user.has_totp() || needs_setup {
             let token = random_secret(&self.0.ids);
             self.0.pending.lock().add(token.expose(), checked);
@@ -227,6 +226,11 @@ impl Users {
             SecondFactor::All => true,
             SecondFactor::Optional => false,
         }
+    }
+
+    /// Whether the user has no second factor although the settings or a role require one.
+    pub(crate) fn lacks_totp(&self, user: &User) -> bool {
+        !user.has_totp() && self.needs_totp(user)
     }
 
     /// Sign-in that waits for its second factor, and its user.
@@ -388,12 +392,23 @@ impl Users {
     pub(crate) async fn record_failure(
         &self,
         action: &str,
+        email: &str,
         user: Option<UserId>,
         origin: &Origin,
     ) -> Result<(), UsersError> {
         let object = user.map_or_else(|| "unknown user".to_owned(), |id| id.to_string());
-        let entry = NewEntry::new(Actor::Anonymous, origin, action, object);
-        let entry = entry.with_result(AuditResult::Refused);
-        self.commit_audited(Batch::new(), vec![entry]).await
+        let entry = NewEntry::new(Actor::Anonymous, origin, action, object)
+            .with_result(AuditResult::Refused);
+        let email = Source::Address(Key::of_email(email));
+        let client = origin.address.map(Key::of_client).map(Source::Address);
+        let sources: Vec<_> = [Some(Source::Anonymous), Some(email), client]
+            .into_iter()
+            .flatten()
+            .collect();
+        let due = self.0.refusals.note(&sources, entry, self.0.clock.now());
+        match due.is_empty() {
+            true => Ok(()),
+            false => self.commit_audited(Batch::new(), due).await,
+        }
     }
 }

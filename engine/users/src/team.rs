@@ -30,6 +30,7 @@ impl Users {
         role: Role,
     ) -> Result<(), UsersError> {
         let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
         let (user, before) = self.managed_member(permit, id)?;
         self.check_assignable(permit, role)?;
         if before == role {
@@ -55,6 +56,7 @@ impl Users {
     /// roles in other accounts.
     pub async fn remove_member(&self, permit: &Permit, id: UserId) -> Result<(), UsersError> {
         let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
         let (user, before) = self.managed_member(permit, id)?;
         let (Membership::Accounts(roles), Some(account)) = (&user.membership, permit.account)
         else {
@@ -77,6 +79,7 @@ impl Users {
     /// and they cannot sign in.
     pub async fn disable(&self, permit: &Permit, id: UserId) -> Result<(), UsersError> {
         let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
         let user = self.user_for_operator(permit, id)?;
         if user.id == permit.user {
             return Err(UsersError::NotPossible("you cannot disable yourself"));
@@ -91,6 +94,7 @@ impl Users {
     /// Lets a disabled user sign in again, with the password and the roles from before.
     pub async fn enable(&self, permit: &Permit, id: UserId) -> Result<(), UsersError> {
         let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
         let user = self.user_for_operator(permit, id)?;
         let state = match user.credentials.password {
             Some(_) => UserState::Active,
@@ -100,13 +104,19 @@ impl Users {
     }
 
     /// Removes the second factor of a user who has lost it, and ends their sessions. At the next
-    /// sign-in a user whose role needs one sets up another.
+    /// sign-in a user whose role needs one sets up another. Refused for the user of the permit.
     pub async fn remove_second_factor_of(
         &self,
         permit: &Permit,
         id: UserId,
     ) -> Result<(), UsersError> {
         let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
+        if id == permit.user {
+            return Err(UsersError::NotPossible(
+                "this is your own second factor: replace it in your account",
+            ));
+        }
         let user = self.manageable(permit, id)?;
         let mut changed = User::clone(&user);
         changed.credentials.totp = None;
@@ -119,6 +129,7 @@ impl Users {
     /// Ends all sessions of a user. Returns how many.
     pub async fn end_sessions_of(&self, permit: &Permit, id: UserId) -> Result<usize, UsersError> {
         let gate = self.gate().await;
+        let permit = &self.manager(permit)?;
         let user = self.manageable(permit, id)?;
         let mut batch = Batch::new();
         let ended = {
@@ -136,26 +147,17 @@ impl Users {
         Ok(count)
     }
 
-    /// Checks that the permit is for users of its account or of the installation, and still holds.
-    pub(crate) fn check_manager(&self, permit: &Permit) -> Result<(), UsersError> {
+    /// The permit as it is at this change, if it is for users of its account or of the
+    /// installation.
+    pub(crate) fn manager(&self, permit: &Permit) -> Result<Permit, UsersError> {
         let fits = match permit.action {
             Action::ManageTeam => permit.account.is_some(),
             Action::ManageInstallationUsers => permit.account.is_none(),
             _ => false,
         };
-        if !fits {
-            return Err(UsersError::NotPossible("this permit is for another action"));
-        }
-        self.check_still_holds(permit)
-    }
-
-    /// Checks that the user of a permit still has a role that allows its action.
-    pub(crate) fn check_still_holds(&self, permit: &Permit) -> Result<(), UsersError> {
-        let user = self.user(permit.user).filter(|user| user.is_active());
-        let role = user.and_then(|user| user.role_in(permit.account));
-        match role.is_some_and(|role| allows(role, permit.action)) {
-            true => Ok(()),
-            false => Err(Refusal::NotSignedIn.into()),
+        match fits {
+            true => Ok(self.renew(permit)?),
+            false => Err(UsersError::NotPossible("this permit is for another action")),
         }
     }
 
@@ -170,13 +172,12 @@ impl Users {
         }
         match permit.role.may_assign(role) {
             true => Ok(()),
-            false => Err(refused_role(permit, role)),
+            false => Err(self.refuse(permit, refused_role(permit, role))),
         }
     }
 
     /// A member of the permit's account or of the installation whom the permit may change.
     fn managed_member(&self, permit: &Permit, id: UserId) -> Result<(Arc<User>, Role), UsersError> {
-        self.check_manager(permit)?;
         let user = self.user(id);
         let role = user.as_ref().and_then(|it| role_within(it, permit.account));
         let (Some(user), Some(role)) = (user, role) else {
@@ -184,7 +185,7 @@ impl Users {
         };
         match permit.role.may_assign(role) {
             true => Ok((user, role)),
-            false => Err(refused_role(permit, role)),
+            false => Err(self.refuse(permit, refused_role(permit, role))),
         }
     }
 
@@ -204,7 +205,6 @@ impl Users {
     }
 
     fn user_for_operator(&self, permit: &Permit, id: UserId) -> Result<Arc<User>, UsersError> {
-        self.check_manager(permit)?;
         if permit.action != Action::ManageInstallationUsers {
             return Err(UsersError::NotPossible("this permit is for another action"));
         }
@@ -258,12 +258,12 @@ fn role_within(user: &User, account: Option<AccountId>) -> Option<Role> {
     }
 }
 
-fn refused_role(permit: &Permit, role: Role) -> UsersError {
+fn refused_role(permit: &Permit, role: Role) -> Refusal {
     let roles = Role::ALL
         .into_iter()
         .filter(|other| allows(*other, permit.action) && other.may_assign(role));
-    UsersError::Refused(Refusal::Forbidden {
+    Refusal::Forbidden {
         action: permit.action,
         roles: roles.collect(),
-    })
+    }
 }

@@ -24,7 +24,7 @@ use switchyard_system::secrets::Fingerprint;
 pub(crate) struct Throttle(Mutex<BTreeMap<Key, Failures>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+pub(crate) enum Key {
     /// Hash: an attacker chooses the length of the text.
     Email(Fingerprint),
     Client(IpAddr),
@@ -44,6 +44,16 @@ pub(crate) struct Try {
     client: Option<Key>,
 }
 
+impl Key {
+    pub fn of_email(email: &str) -> Self {
+        Self::Email(Fingerprint::of(email_key(email)))
+    }
+
+    pub fn of_client(address: IpAddr) -> Self {
+        Self::Client(network(address))
+    }
+}
+
 impl Throttle {
     /// Counts a try as failed before its result is known, so that concurrent ones count, too. The
     /// error is the time until the next try.
@@ -54,8 +64,8 @@ impl Throttle {
         now: Timestamp,
     ) -> Result<Try, Duration> {
         let counted = Try {
-            email: Key::Email(Fingerprint::of(email_key(email))),
-            client: client.map(|address| Key::Client(network(address))),
+            email: Key::of_email(email),
+            client: client.map(Key::of_client),
         };
         let mut all = self.0.lock();
         let wait = counted.keys().filter_map(|key| {
@@ -100,8 +110,14 @@ impl Throttle {
     /// Forgets the failures of an e-mail address after a complete sign-in or a reset. Those of the
     /// client's address stay: it may try others.
     pub fn forget(&self, email: &str) {
-        let key = Key::Email(Fingerprint::of(email_key(email)));
+        let key = Key::of_email(email);
         self.0.lock().remove(&key);
+    }
+
+    /// Forgets failures that no longer count.
+    pub fn purge(&self, now: Timestamp) {
+        let mut all = self.0.lock();
+        all.retain(|_, failures| now.since(failures.last) < SIGN_IN_FAILURES_KEPT);
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! `{code}_ut_` + 32 random base62 characters + 6 of checksum: the form of the API keys, so that
 //! secret scanners find them and a typing error needs no look-up. 190 random bits are stored by
-//! their SHA-256. A token may do what its list says and the role of its user still allows.
+//! their SHA-256. A token may do what its list says and the role of its user still allows. When the
+//! user loses a role, the list loses the actions of it for good, and a token with an empty list
+//! ends. A new password of its user leaves it valid: programs use it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::json;
 use switchyard_core::ids::{AccountId, UserId, UserTokenId};
 use switchyard_core::limits::{TOKENS_PER_USER, USER_TOKEN_LIFETIME};
 use switchyard_core::time::Timestamp;
@@ -40,7 +41,7 @@ impl Users {
         let user = self.live_user(who)?;
         self.check_recently_authenticated(who)?;
         let now = gate.now();
-        self.check_request(&user, &request, now)?;
+        self.check_request(who, &user, &request, now)?;
         let secret = token::make(&self.0.options.service_code, &self.0.ids);
         let text = secret.expose();
         let token = Arc::new(UserToken {
@@ -58,7 +59,7 @@ impl Users {
         });
         let mut batch = Batch::new();
         rows::put(&mut batch, Kind::Token, token.id, &*token)?;
-        let after = serde_json::json!({
+        let after = json!({
             "name": token.name,
             "actions": token.actions,
             "expires_at": token.expires_at.to_string(),
@@ -96,8 +97,33 @@ impl Users {
             .await
     }
 
+    /// Deletes all tokens of the sender, as after a password became known to others. Returns how
+    /// many.
+    pub async fn revoke_all_tokens(&self, who: &Identity) -> Result<usize, UsersError> {
+        let gate = self.gate().await;
+        let user = self.live_user(who)?;
+        if who.session().is_none() {
+            return Err(Refusal::NeedsPerson.into());
+        }
+        let tokens = self.tokens(user.id).into_iter();
+        let revoked: Vec<_> = tokens.map(|token| token.id).collect();
+        let count = revoked.len();
+        let mut batch = Batch::new();
+        for id in &revoked {
+            rows::delete(&mut batch, Kind::Token, id);
+        }
+        let entry = NewEntry::new(who.actor(), &who.origin, "revoke_all_tokens", user.id)
+            .changing(json!({ "tokens": count }), json!({ "tokens": 0 }));
+        gate.commit(batch, vec![entry], move |set| {
+            revoked.into_iter().for_each(|id| set.remove_token(id));
+        })
+        .await?;
+        Ok(count)
+    }
+
     fn check_request(
         &self,
+        who: &Identity,
         user: &User,
         request: &TokenRequest,
         now: Timestamp,
@@ -118,15 +144,16 @@ impl Users {
             return Err(Refusal::NotFound.into());
         };
         for action in &request.actions {
-            if action.needs_person() {
-                return Err(Refusal::NeedsPerson.into());
-            }
-            if !allows(role, *action) {
-                return Err(UsersError::Refused(Refusal::Forbidden {
+            let refusal = match allows(role, *action) {
+                _ if action.needs_person() => Refusal::NeedsPerson,
+                true => continue,
+                false => Refusal::Forbidden {
                     action: *action,
                     roles: allowed_roles(*action),
-                }));
-            }
+                },
+            };
+            let noted = self.noted(who, *action, request.account, refusal);
+            return Err(noted.into());
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use switchyard_core::ids::{SessionId, UserId};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, CommitError, Store};
+use switchyard_store::{Batch, CommitError, Store, StoreError};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 use tokio::sync::OwnedMutexGuard;
@@ -18,6 +18,7 @@ use crate::error::UsersError;
 use crate::link::Link;
 use crate::password::{PasswordCost, PasswordHasher};
 use crate::pending::Pending;
+use crate::refusal_log::RefusalLog;
 use crate::rows::{self, Kind};
 use crate::session::Session;
 use crate::set::Set;
@@ -79,6 +80,7 @@ pub(crate) struct Inner {
     pub hasher: PasswordHasher,
     pub sign_ins: Throttle,
     pub resets: Throttle,
+    pub refusals: RefusalLog,
     /// Sign-ins that wait for a second factor, and set-ups of one.
     pub pending: Mutex<Pending>,
     set: RwLock<Set>,
@@ -93,8 +95,11 @@ type Head = Option<ChainHead>;
 impl Users {
     /// Loads everything but the audit log from the store.
     ///
+    /// When the last entry of the audit log is unreadable, an entry marks the break. When the store
+    /// cannot write one, each later change is refused, and payments go on.
+    ///
     /// # Errors
-    /// When a row cannot be read, or belongs to a user who does not exist.
+    /// When another row cannot be read, or belongs to a user who does not exist.
     pub async fn load(
         store: Store,
         sealer: Arc<dyn Sealer>,
@@ -103,8 +108,8 @@ impl Users {
         options: Options,
     ) -> Result<Self, UsersError> {
         let set = load_set(&store).await?;
-        let head = ChainHead::load(&store).await?;
-        Ok(Self(Arc::new(Inner {
+        let head = intact_head(&store).await?;
+        let users = Self(Arc::new(Inner {
             hasher: PasswordHasher::new(options.password_cost, ids.clone()),
             store,
             clock,
@@ -113,10 +118,19 @@ impl Users {
             sealer,
             sign_ins: Throttle::default(),
             resets: Throttle::default(),
+            refusals: RefusalLog::default(),
             pending: Mutex::default(),
             set: RwLock::new(set),
-            gate: Arc::new(tokio::sync::Mutex::new(Some(head))),
-        })))
+            gate: Arc::new(tokio::sync::Mutex::new(head)),
+        }));
+        if head.is_none() {
+            // The head is read again, with the entry that marks the break.
+            let marked = users.commit_audited(Batch::new(), Vec::new()).await;
+            if let Err(error) = marked {
+                tracing::error!(%error, "failed to mark the break of the audit log");
+            }
+        }
+        Ok(users)
     }
 
     /// User with this id.
@@ -133,49 +147,6 @@ impl Users {
         self.set().users.values().cloned().collect()
     }
 
-    /// Deletes sessions, links and tokens that have expired, and closes expired approvals. Call it
-    /// about once an hour; nothing expired is accepted before.
-    pub async fn purge_expired(&self) -> Result<(), UsersError> {
-        let gate = self.gate().await;
-        let now = gate.now();
-        let mut batch = Batch::new();
-        let (sessions, links, tokens, approvals) = {
-            let set = self.set();
-            let sessions = set.sessions.values().filter(|live| live.is_expired(now));
-            let sessions: Vec<_> = sessions.map(|live| live.session.id).collect();
-            let links = set.links.values().filter(|link| link.is_expired(now));
-            let links: Vec<_> = links.map(|link| link.id).collect();
-            let tokens = set.tokens.values();
-            let tokens = tokens.filter(|live| now >= live.token.expires_at);
-            let tokens: Vec<_> = tokens.map(|live| live.token.id).collect();
-            let approvals = set.approvals.values();
-            let approvals = approvals.filter(|it| it.is_expired(now)).cloned();
-            (sessions, links, tokens, approvals.collect::<Vec<_>>())
-        };
-        for id in &sessions {
-            rows::delete(&mut batch, Kind::Session, id);
-        }
-        for id in &links {
-            rows::delete(&mut batch, Kind::Link, id);
-        }
-        for id in &tokens {
-            rows::delete(&mut batch, Kind::Token, id);
-        }
-        for approval in &approvals {
-            rows::delete(&mut batch, Kind::Approval, approval.id);
-            rows::put(&mut batch, Kind::Decided, approval.id, &approval.expired())?;
-        }
-        gate.commit(batch, Vec::new(), move |set| {
-            sessions.into_iter().for_each(|id| set.remove_session(id));
-            links.into_iter().for_each(|id| drop(set.links.remove(&id)));
-            tokens.into_iter().for_each(|id| set.remove_token(id));
-            for approval in approvals {
-                set.approvals.remove(&approval.id);
-            }
-        })
-        .await
-    }
-
     pub(crate) fn set(&self) -> RwLockReadGuard<'_, Set> {
         self.0.set.read()
     }
@@ -190,15 +161,16 @@ impl Users {
     /// Runs a write that no caller waits for.
     pub(crate) fn write_in_background(
         &self,
+        what: &'static str,
         write: impl Future<Output = Result<(), UsersError>> + Send + 'static,
     ) {
-        // Without a runtime, as in a test of one function, the time is not written.
+        // Without a runtime, as in a test of one function, it is not written.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
         runtime.spawn(async move {
             if let Err(error) = write.await {
-                tracing::warn!(%error, "failed to record last use of a session or token");
+                tracing::warn!(what, %error, "failed to write in the background");
             }
         });
     }
@@ -221,6 +193,22 @@ impl Users {
         entry: NewEntry,
     ) -> Result<Staged, UsersError> {
         self.gate().await.stage(batch, vec![entry], |_| {}).await
+    }
+}
+
+/// Head of the audit chain. `None`: its last entry is unreadable.
+async fn intact_head(store: &Store) -> Result<Head, UsersError> {
+    match ChainHead::load(store).await {
+        Ok((head, None)) => Ok(Some(head)),
+        Ok((head, Some(_))) => {
+            tracing::error!(audit.entry = head.number, "audit log is broken");
+            Ok(None)
+        }
+        Err(error @ StoreError::Damaged { .. }) => {
+            tracing::error!(%error, "audit log is broken");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -302,12 +290,12 @@ impl WriteGuard {
         entries: Vec<NewEntry>,
         change: impl FnOnce(&mut Set) + Send + 'static,
     ) -> Result<Staged, UsersError> {
-        let mut next = match *self.head {
-            Some(head) => head,
+        let (mut next, mark) = match *self.head {
+            Some(head) => (head, None),
             None => ChainHead::load(&self.users.0.store).await?,
         };
         let now = self.now();
-        for entry in entries {
+        for entry in mark.into_iter().chain(entries) {
             next = next.append(batch, entry, now)?;
         }
         *self.head = None;

@@ -143,3 +143,24 @@ fn an_admin_cannot_make_or_remove_an_owner() {
         assert_eq!(assigns, manages, "{role}");
     }
 }
+
+#[test]
+fn each_approval_belongs_to_one_proposal_of_the_same_scope() {
+    let approvals = Action::ALL
+        .iter()
+        .filter(|action| action.name().starts_with("approve_"));
+    for approving in approvals {
+        let proposing = proposing_action(*approving).unwrap_or_else(|| panic!("{approving}"));
+        assert_eq!(approving_action(proposing), Some(*approving));
+        assert_eq!(proposing.scope(), approving.scope(), "{approving}");
+        assert!(approving.needs_person(), "{approving}");
+    }
+    assert_eq!(APPROVALS.len(), 4);
+    for other in [
+        Action::ManageTeam,
+        Action::ViewPayments,
+        Action::ApprovePayout,
+    ] {
+        assert_eq!(approving_action(other), None);
+    }
+}

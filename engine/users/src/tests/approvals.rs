@@ -17,7 +17,6 @@ async fn proposed(world: &World) -> Arc<Approval> {
         kind: "payout".to_owned(),
         payload: json!({ "amount": 5_000 }),
         reason: "Rent".to_owned(),
-        approving: Action::ApprovePayout,
     };
     world.users.propose(&permit, proposal).await.unwrap()
 }
@@ -67,6 +66,19 @@ async fn the_proposer_cannot_approve_or_reject() {
     let rejected = world.users.reject(&fin, open.id, "no").await;
     assert!(matches!(rejected, Err(UsersError::NotPossible(_))));
     assert!(!is_paid(&world).await);
+    settle().await;
+    let query = AuditQuery {
+        user: Some(fin.user),
+        action: Some("approve_payout".to_owned()),
+        limit: 10,
+        ..AuditQuery::default()
+    };
+    let tries = world.users.audit(&query).await.unwrap().entries;
+    assert_eq!(tries.len(), 2);
+    for entry in tries {
+        assert_eq!(entry.result, AuditResult::Refused);
+        assert_eq!(entry.object, open.id.to_string());
+    }
     let withdrawn = world.users.withdraw(&fin, open.id).await.unwrap();
     assert!(matches!(withdrawn.state, ApprovalState::Withdrawn { .. }));
 }
@@ -143,7 +155,7 @@ async fn an_approval_in_a_commit_of_the_caller_takes_effect_with_it() {
     let late = world.store.commit(abandoned).await;
     assert!(late.is_err(), "the abandoned batch conflicts");
     let report = world.users.verify_chain().await.unwrap();
-    assert_eq!(report.fault, None);
+    assert_eq!(report.faults, []);
 }
 
 #[tokio::test]
@@ -159,4 +171,66 @@ async fn a_rejection_has_a_reason_and_executes_nothing() {
         ApprovalState::Rejected { .. }
     ));
     assert!(!is_paid(&world).await);
+}
+
+#[tokio::test]
+async fn a_proposal_of_a_user_who_may_not_make_it_any_more_is_rejected_and_not_approved() {
+    for change in [Change::Disabled, Change::Removed, Change::Demoted] {
+        let world = World::new().await;
+        let open = proposed(&world).await;
+        let fin = open.proposed_by;
+        match change {
+            Change::Disabled => {
+                world.operator("root@example.com").await;
+                let root = world.signed_in("root@example.com").await;
+                let permit = world.permit(&root, Action::ManageInstallationUsers, None);
+                world.users.disable(&permit, fin).await.unwrap();
+            }
+            Change::Removed | Change::Demoted => {
+                let ada = world.signed_in("ada@example.com").await;
+                let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
+                let changed = match change {
+                    Change::Removed => world.users.remove_member(&permit, fin).await,
+                    _ => world.users.change_role(&permit, fin, Role::Support).await,
+                };
+                changed.unwrap();
+            }
+        }
+        let ada = approver(&world, "ada@example.com").await;
+        let approved = world.users.approve(&ada, open.id, payout()).await;
+        assert!(
+            matches!(approved, Err(UsersError::NotPossible(_))),
+            "{change:?}"
+        );
+        let mut batch = payout();
+        let staged = world.users.stage_approval(&ada, open.id, &mut batch).await;
+        assert!(staged.is_err(), "{change:?}");
+        assert!(!is_paid(&world).await);
+        let done = world.users.reject(&ada, open.id, "Left us").await.unwrap();
+        assert!(matches!(done.state, ApprovalState::Rejected { .. }));
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Disabled,
+    Removed,
+    Demoted,
+}
+
+#[tokio::test]
+async fn the_action_of_a_proposal_decides_who_approves_it() {
+    let world = World::new().await;
+    assert_eq!(proposed(&world).await.approving, Action::ApprovePayout);
+    let who = world.signed_in("ada@example.com").await;
+    for action in [Action::ManageTeam, Action::ApprovePayout, Action::ViewKeys] {
+        let permit = world.permit(&who, action, Some(ACME));
+        let proposal = Proposal {
+            kind: "payout".to_owned(),
+            payload: json!({}),
+            reason: "Rent".to_owned(),
+        };
+        let proposed = world.users.propose(&permit, proposal).await;
+        assert!(matches!(proposed, Err(UsersError::NotPossible(_))));
+    }
 }

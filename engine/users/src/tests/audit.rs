@@ -1,7 +1,11 @@
 //! The audit log: contents, filters, the chain of hashes.
 
+use async_trait::async_trait;
 use serde_json::json;
-use switchyard_store::{Batch, CrashPoint, CrashingKv, MemoryDisk, Table};
+use switchyard_store::{
+    Batch, CommitError, CrashPoint, CrashingKv, Direction, KeyValues, MemoryDisk, Storage,
+    StoreError, StoreStats, Table,
+};
 
 use super::*;
 
@@ -124,11 +128,11 @@ async fn an_entry_is_stored_with_its_change_or_not_at_all() {
     assert!(matches!(failed, Err(UsersError::Conflict)));
     append(&world, 1).await;
     let report = world.users.verify_chain().await.unwrap();
-    assert_eq!((report.entries, report.fault), (1, None));
+    assert_eq!((report.entries, report.faults), (1, vec![]));
 }
 
 #[tokio::test]
-async fn the_first_broken_entry_is_named() {
+async fn a_broken_entry_is_named() {
     for (broken, expected) in [
         (Broken::Changed, ChainFault::Altered(4)),
         (Broken::Removed, ChainFault::Missing(3)),
@@ -140,7 +144,7 @@ async fn the_first_broken_entry_is_named() {
         assert_eq!(world.users.verify_chain().await.unwrap().entries, 5);
         tamper(&world, broken).await;
         let report = world.users.verify_chain().await.unwrap();
-        assert_eq!(report.fault, Some(expected));
+        assert_eq!(report.faults, [expected]);
     }
 }
 
@@ -183,7 +187,7 @@ async fn removal_of_the_last_entries_shows_in_the_head() {
     batch.delete(Table::Audit, 5_u64.to_be_bytes());
     world.store.commit(batch).await.unwrap();
     let report = world.users.verify_chain().await.unwrap();
-    assert_eq!(report.fault, None);
+    assert_eq!(report.faults, []);
     assert_ne!(report.head, recorded);
 }
 
@@ -207,7 +211,229 @@ async fn the_chain_continues_after_a_crash_at_any_flush() {
         let world = World::on(process.store(), SecondFactor::Optional).await;
         append(&world, 2).await;
         let report = world.users.verify_chain().await.unwrap();
-        assert_eq!(report.fault, None, "{death:?}");
+        assert_eq!(report.faults, [], "{death:?}");
         assert!(report.entries >= acknowledged + 2, "{death:?}");
     }
+}
+
+#[tokio::test]
+async fn an_unreadable_last_entry_does_not_stop_the_start_and_is_marked() {
+    let world = World::new().await;
+    append(&world, 3).await;
+    tamper(&world, Broken::Unreadable).await;
+    let users = world.restarted(SecondFactor::Optional).await;
+    let appended = users.commit_audited(Batch::new(), vec![note(5)]).await;
+    appended.unwrap();
+    let report = users.verify_chain().await.unwrap();
+    assert_eq!(report.faults, [ChainFault::Damaged(3)]);
+    assert_eq!((report.entries, report.head.number), (4, 5));
+    let page = users.audit(&query(10)).await.unwrap();
+    let entries: Vec<_> = page
+        .entries
+        .iter()
+        .map(|it| (it.number, it.action.as_str()))
+        .collect();
+    assert_eq!(
+        entries,
+        [
+            (5, "odd"),
+            (4, "audit_chain_broken"),
+            (2, "even"),
+            (1, "odd")
+        ]
+    );
+}
+
+/// Refused entries, oldest first.
+async fn refusals(world: &World) -> Vec<Entry> {
+    let page = world.users.audit(&query(200)).await.unwrap();
+    let entries = page.entries.into_iter().rev();
+    entries
+        .filter(|entry| entry.result == AuditResult::Refused)
+        .collect()
+}
+
+#[tokio::test]
+async fn forbidden_actions_are_recorded_and_what_a_page_offers_is_not() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Viewer)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let ask = |action, number| world.users.may(&who, action, Some(account(number)));
+    assert!(ask(Action::ViewPayments, ACME));
+    assert!(!ask(Action::CreatePayout, ACME));
+    assert!(!ask(Action::ViewPayments, GLOBEX));
+    settle().await;
+    assert!(refusals(&world).await.is_empty());
+    for number in [ACME, GLOBEX] {
+        let action = Action::CreatePayout;
+        let refused = world.users.authorize(&who, action, Some(account(number)));
+        assert!(refused.is_err());
+        settle().await;
+    }
+    let entries = refusals(&world).await;
+    let shown: Vec<_> = entries
+        .iter()
+        .map(|it| {
+            (
+                it.actor.user(),
+                it.action.as_str(),
+                it.object.clone(),
+                it.account,
+            )
+        })
+        .collect();
+    let entry = |number, about| {
+        let object = account(number).to_string();
+        (Some(vic), "create_payout", object, about)
+    };
+    let expected = [entry(ACME, Some(account(ACME))), entry(GLOBEX, None)];
+    assert_eq!(shown, expected, "another account does not see who asked");
+    // A session that is too old for an action, or has ended, is no attempt at a forbidden one.
+    let ada = world.signed_in("ada@example.com").await;
+    world.clock.advance(10 * MINUTE);
+    assert!(
+        world
+            .users
+            .may(&ada, Action::ManageKeys, Some(account(ACME)))
+    );
+    world
+        .users
+        .authorize(&ada, Action::ManageKeys, Some(account(ACME)))
+        .unwrap_err();
+    world.users.sign_out(&ada).await.unwrap();
+    world
+        .users
+        .authorize(&ada, Action::ManageKeys, Some(account(ACME)))
+        .unwrap_err();
+    settle().await;
+    assert_eq!(refusals(&world).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_flood_of_forbidden_actions_writes_few_entries_and_the_last_has_their_count() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    for _ in 0..500 {
+        let refused = world.users.authorize(&who, Action::ViewGateways, None);
+        assert!(refused.is_err());
+    }
+    settle().await;
+    assert_eq!(refusals(&world).await.len(), 19);
+    world.clock.advance(HOUR);
+    world.users.purge_expired().await.unwrap();
+    let entries = refusals(&world).await;
+    assert_eq!(entries.len(), 20);
+    assert_eq!(entries[19].action, "view_gateways");
+    assert_eq!(entries[19].after["refusals"], 481);
+    assert_eq!(world.users.verify_chain().await.unwrap().faults, []);
+}
+
+#[tokio::test]
+async fn an_admin_who_reaches_for_the_owner_is_recorded() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let removed = world.users.remove_member(&permit, ada).await;
+    assert!(removed.is_err());
+    settle().await;
+    let entries = refusals(&world).await;
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0].action, "manage_team");
+    assert_eq!(entries[0].actor, Actor::User { id: vic });
+}
+
+/// Storage with damaged rows of the audit log.
+struct Damaging {
+    inner: Store,
+    damaged: Vec<u64>,
+}
+
+impl Damaging {
+    fn checked(&self, rows: KeyValues) -> Result<KeyValues, StoreError> {
+        let is_damaged = |key: &[u8]| self.damaged.iter().any(|n| n.to_be_bytes() == key);
+        match rows.iter().any(|(key, _)| is_damaged(key)) {
+            true => Err(StoreError::Damaged {
+                table: Table::Audit.name(),
+                kind: "binary".to_owned(),
+            }),
+            false => Ok(rows),
+        }
+    }
+}
+
+#[async_trait]
+impl Storage for Damaging {
+    async fn commit(&self, batch: Batch) -> Result<(), CommitError> {
+        self.inner.commit(batch).await
+    }
+
+    async fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.get(table, key).await
+    }
+
+    async fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<KeyValues, StoreError> {
+        let rows = self.inner.scan(table, from, to, direction, limit).await?;
+        self.checked(rows)
+    }
+
+    async fn close(&self) -> bool {
+        self.inner.close().await
+    }
+
+    fn stats(&self) -> StoreStats {
+        self.inner.stats()
+    }
+
+    fn identity(&self) -> Option<switchyard_store::Identity> {
+        self.inner.identity()
+    }
+
+    fn damage(&self) -> Option<Arc<String>> {
+        self.inner.damage()
+    }
+
+    fn report_damage(&self, what: &str) {
+        self.inner.report_damage(what);
+    }
+}
+
+#[tokio::test]
+async fn damaged_rows_are_named_and_hide_no_others() {
+    let world = World::new().await;
+    append(&world, 7).await;
+    let damaging = Store::over(Damaging {
+        inner: world.store.clone(),
+        damaged: vec![3, 4, 7],
+    });
+    let users = load(&damaging, &world.clock, &world.ids, SecondFactor::Optional).await;
+    let report = users.verify_chain().await.unwrap();
+    let damaged = [3, 4, 7].map(ChainFault::Damaged);
+    assert_eq!(report.faults, damaged);
+    assert_eq!((report.entries, report.head.number), (5, 8));
+    let mut all = query(10);
+    all.until = Some(world.clock.now());
+    let page = users.audit(&all).await.unwrap();
+    assert_eq!(page.unreadable, [7, 4, 3]);
+    let numbers: Vec<_> = page.entries.iter().map(|entry| entry.number).collect();
+    assert_eq!(numbers, [8, 6, 5, 2, 1]);
+    assert_eq!(page.entries[0].action, "audit_chain_broken");
+    assert_eq!(page.entries[0].after, json!({ "unreadable_entry": 7 }));
+    // The next start marks nothing again.
+    let users = load(&damaging, &world.clock, &world.ids, SecondFactor::Optional).await;
+    assert_eq!(users.chain_head().await.unwrap().number, 8);
 }

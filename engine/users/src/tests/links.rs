@@ -158,3 +158,55 @@ async fn an_invitation_is_listed_and_withdrawn() {
     withdrawn.await.unwrap();
     assert!(world.users.link(link.token.expose()).is_err());
 }
+
+#[tokio::test]
+async fn an_invitation_is_sent_again_with_a_new_link_and_the_old_one_ends() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let old = invite(&world, "vic@example.com", Role::Finance).await;
+    world.clock.advance(6 * 24 * HOUR);
+    let who = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let new = world.users.resend_invitation(&permit, old.link.id).await;
+    let new = new.unwrap();
+    assert_eq!(
+        (new.link.purpose, new.user.id),
+        (old.link.purpose, old.user.id)
+    );
+    assert!(world.users.link(old.token.expose()).is_err());
+    let open = world.users.invitations(Some(account(ACME)));
+    let ids: Vec<_> = open.iter().map(|(link, _)| link.id).collect();
+    assert_eq!(ids, [new.link.id]);
+    world.clock.advance(2 * 24 * HOUR);
+    let token = new.token.expose();
+    let accepted = world.users.accept_invitation(token, acceptance(), origin());
+    let vic = accepted.await.unwrap();
+    assert_eq!(vic.role_in(Some(account(ACME))), Some(Role::Finance));
+    let who = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let again = world.users.resend_invitation(&permit, new.link.id).await;
+    assert!(matches!(again, Err(UsersError::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn an_admin_does_not_send_the_invitation_of_an_owner_or_of_another_account_again() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let owner = invite(&world, "bob@example.com", Role::Owner).await;
+    let who = world.signed_in("vic@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let sent = world.users.resend_invitation(&permit, owner.link.id).await;
+    assert!(matches!(
+        sent,
+        Err(UsersError::Refused(Refusal::Forbidden { .. }))
+    ));
+    world.owner("eve@example.com", GLOBEX).await;
+    let who = world.signed_in("eve@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(GLOBEX));
+    let sent = world.users.resend_invitation(&permit, owner.link.id).await;
+    assert!(matches!(sent, Err(UsersError::NotFound { .. })));
+    world.users.link(owner.token.expose()).unwrap();
+}

@@ -198,6 +198,11 @@ impl World {
     }
 }
 
+/// Lets writes in the background end.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
 /// Code of an authenticator with the secret of a set-up.
 fn code(setup: &TotpSetup, clock: &Clock) -> String {
     let secret = decoded_base32(setup.secret.expose());

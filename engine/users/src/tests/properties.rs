@@ -1,4 +1,5 @@
-//! No sequence of operations lets a disabled user, an ended session or an expired link through.
+//! No sequence of operations lets a disabled user, an ended session or an expired link through, or
+//! leaves a token with an action that the role of its user does not allow.
 
 use proptest::prelude::*;
 use switchyard_core::ids::SessionId;
@@ -16,6 +17,7 @@ enum Step {
     RequestReset(usize),
     Reset(usize),
     ChangeRole(usize, Role),
+    CreateToken(usize),
     Wait(u64),
     Purge,
     Restart,
@@ -130,6 +132,7 @@ impl Run {
                     self.expected[user].end_resets();
                 }
             }
+            Step::CreateToken(user) => self.create_token(user).await,
             Step::Wait(minutes) => {
                 let by = u32::try_from(minutes).unwrap() * MINUTE;
                 self.world.clock.advance(by);
@@ -157,6 +160,29 @@ impl Run {
             SignIn::TooMany { .. } => {}
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Creates a token of all actions that the role allows, if the session is recent.
+    async fn create_token(&mut self, user: usize) {
+        let Some((_, who)) = self.live_session(user) else {
+            return;
+        };
+        let role = who.user.role_in(Some(account(ACME))).unwrap();
+        let actions = Action::ALL.iter().copied();
+        let actions = actions.filter(|action| allows(role, *action) && !action.needs_person());
+        let request = TokenRequest {
+            name: "Export".to_owned(),
+            account: Some(account(ACME)),
+            actions: actions.collect(),
+            expires_at: self.world.clock.now().plus(24 * HOUR),
+        };
+        let created = self.world.users.create_token(&who, request).await;
+        let refused = Refusal::NeedsRecentAuthentication;
+        assert!(match created {
+            Ok(_) | Err(UsersError::Invalid { .. }) => true,
+            Err(UsersError::Refused(refusal)) => refusal == refused,
+            Err(_) => false,
+        });
     }
 
     async fn request_reset(&mut self, user: usize) {
@@ -213,6 +239,21 @@ impl Run {
         None
     }
 
+    /// Checks that no token has an action beyond the role of its user, in memory and in the store.
+    async fn check_tokens(&self) {
+        let stored = self.world.restarted(SecondFactor::Optional).await;
+        for users in [&self.world.users, &stored] {
+            for (id, expected) in self.ids.iter().zip(&self.expected) {
+                let user = users.user(*id).unwrap();
+                for token in users.tokens(*id) {
+                    assert!(!expected.is_disabled && !token.actions.is_empty());
+                    let role = user.role_in(token.account).unwrap();
+                    assert!(token.actions.iter().all(|action| allows(role, *action)));
+                }
+            }
+        }
+    }
+
     /// Checks every token that was ever given out. Sessions are not checked at each step: that
     /// would keep them from being idle.
     fn check(&mut self) {
@@ -258,6 +299,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => user.clone().prop_map(Step::Enable),
         2 => user.clone().prop_map(Step::RequestReset),
         2 => user.clone().prop_map(Step::Reset),
+        2 => user.clone().prop_map(Step::CreateToken),
         1 => (user, role).prop_map(|(user, role)| Step::ChangeRole(user, role)),
         2 => prop_oneof![1..90_u64, 700..800_u64].prop_map(Step::Wait),
         1 => Just(Step::Purge),
@@ -281,9 +323,11 @@ proptest! {
                 // Not after each step: a check is a use of the sessions.
                 if checks >> (at % 64) & 1 == 1 {
                     run.check();
+                    run.check_tokens().await;
                 }
             }
             run.check();
+            run.check_tokens().await;
         });
     }
 }

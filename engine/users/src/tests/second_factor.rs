@@ -305,3 +305,163 @@ async fn a_set_up_is_shown_again_to_the_sign_in_that_began_it_and_to_no_other() 
     // The other one has replaced it.
     assert_ne!(shown(0), first);
 }
+
+#[tokio::test]
+async fn a_session_without_a_second_factor_ends_when_the_settings_require_one() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Viewer)
+        .await;
+    let ada = world.session("ada@example.com").await;
+    let vic = world.session("vic@example.com").await;
+    let users = world.restarted(SecondFactor::ByRole).await;
+    let ask = |users: &Users, token: &Secret<String>| {
+        let who = users.authenticate_session(token.expose(), origin());
+        who.err()
+    };
+    assert_eq!(ask(&users, &ada), Some(Refusal::NotSignedIn));
+    assert_eq!(ask(&users, &vic), None);
+    let result = users.sign_in("ada@example.com", Secret::from(PASSWORD), origin());
+    assert!(matches!(result.await.unwrap(), SignIn::NeedsTotpSetup(_)));
+    let users = world.restarted(SecondFactor::All).await;
+    assert_eq!(ask(&users, &vic), Some(Refusal::NotSignedIn));
+}
+
+#[tokio::test]
+async fn wrong_codes_and_passwords_within_a_session_are_recorded() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    world.users.begin_setup(&who).unwrap();
+    let wrong = world.users.confirm_setup(&who, "000000").await;
+    assert!(matches!(wrong, Err(UsersError::WrongFactor)));
+    let factors = Factors {
+        password: Secret::from("wrong password"),
+        code: None,
+    };
+    let wrong = world.users.reauthenticate(&who, factors).await;
+    assert!(matches!(wrong, Err(UsersError::WrongFactor)));
+    let query = AuditQuery {
+        user: Some(ada),
+        limit: 2,
+        ..AuditQuery::default()
+    };
+    let page = world.users.audit(&query).await.unwrap();
+    let entries = page.entries.iter().rev();
+    let entries: Vec<_> = entries.map(|it| (it.action.as_str(), it.result)).collect();
+    let refused = AuditResult::Refused;
+    assert_eq!(
+        entries,
+        [("set_up_totp", refused), ("reauthenticate", refused)]
+    );
+}
+
+#[tokio::test]
+async fn a_session_gets_the_same_set_up_again_after_a_wrong_code_and_no_other_session_does() {
+    let world = World::new().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let here = world.signed_in("ada@example.com").await;
+    let elsewhere = world.signed_in("ada@example.com").await;
+    let shown = |who: &Identity| world.users.begin_setup(who).unwrap();
+    let first = shown(&here);
+    let wrong = world.users.confirm_setup(&here, "12345").await;
+    assert!(matches!(wrong, Err(UsersError::WrongFactor)));
+    assert_eq!(shown(&here).secret.expose(), first.secret.expose());
+    let valid = code(&first, &world.clock);
+    let foreign = world.users.confirm_setup(&elsewhere, &valid).await;
+    assert!(matches!(foreign, Err(UsersError::SignInExpired)));
+    world.users.confirm_setup(&here, &valid).await.unwrap();
+    assert!(world.users.user(ada).unwrap().has_totp());
+    assert_ne!(shown(&here).secret.expose(), first.secret.expose());
+}
+
+#[tokio::test]
+async fn a_second_factor_is_replaced_and_the_old_authenticator_ends() {
+    let world = World::with_second_factor().await;
+    world.owner("ada@example.com", ACME).await;
+    let (old, first) = set_up(&world, "ada@example.com").await;
+    let who = world.identity(&first.session.token).unwrap();
+    let new = world.users.begin_setup(&who).unwrap();
+    let valid = code(&new, &world.clock);
+    world.users.confirm_setup(&who, &valid).await.unwrap();
+    world.clock.advance(MINUTE);
+    let waiting = pending(&world, "ada@example.com").await;
+    let refused = confirm(&world, &waiting, &code(&old, &world.clock)).await;
+    assert!(matches!(refused, SignIn::Refused));
+    let signed_in = confirm(&world, &waiting, &code(&new, &world.clock)).await;
+    assert!(matches!(signed_in, SignIn::SignedIn(_)));
+}
+
+#[tokio::test]
+async fn re_authentication_without_a_second_factor_takes_the_password() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let token = world.session("ada@example.com").await;
+    world.clock.advance(10 * MINUTE);
+    let who = world.identity(&token).unwrap();
+    let factors = |password: &str| Factors {
+        password: Secret::from(password),
+        code: None,
+    };
+    let change = |who: &Identity| {
+        let users = world.users.clone();
+        let who = who.clone();
+        async move {
+            let password = Secret::from("another long password");
+            users.change_password(&who, password).await
+        }
+    };
+    let late = Refusal::NeedsRecentAuthentication;
+    assert!(matches!(change(&who).await, Err(UsersError::Refused(it)) if it == late));
+    let wrong = world.users.reauthenticate(&who, factors("wrong")).await;
+    assert!(matches!(wrong, Err(UsersError::WrongFactor)));
+    let team = |who: &Identity| {
+        let users = &world.users;
+        users.authorize(who, Action::ManageTeam, Some(account(ACME)))
+    };
+    assert_eq!(team(&who).err(), Some(late));
+    let renewed = world.users.reauthenticate(&who, factors(PASSWORD)).await;
+    let renewed = world.identity(&renewed.unwrap().token).unwrap();
+    team(&renewed).unwrap();
+    change(&renewed).await.unwrap();
+}
+
+#[tokio::test]
+async fn wrong_re_authentications_slow_down_and_end_no_session() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let token = world.session("ada@example.com").await;
+    let who = world.identity(&token).unwrap();
+    let mut delayed = false;
+    for _ in 0..5 {
+        let factors = Factors {
+            password: Secret::from("wrong password"),
+            code: None,
+        };
+        match world.users.reauthenticate(&who, factors).await {
+            Err(UsersError::WrongFactor) => {}
+            Err(UsersError::TooMany(_)) => delayed = true,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(delayed);
+    world.identity(&token).unwrap();
+}
+
+#[tokio::test]
+async fn a_recovery_code_re_authenticates_once() {
+    let world = World::with_second_factor().await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let (_, first) = set_up(&world, "ada@example.com").await;
+    let factors = || Factors {
+        password: Secret::from(PASSWORD),
+        code: Some(first.codes.0[0].expose().clone()),
+    };
+    let who = world.identity(&first.session.token).unwrap();
+    let renewed = world.users.reauthenticate(&who, factors()).await.unwrap();
+    assert_eq!(world.users.user(ada).unwrap().recovery_codes_left(), 9);
+    let who = world.identity(&renewed.token).unwrap();
+    let again = world.users.reauthenticate(&who, factors()).await;
+    assert!(matches!(again, Err(UsersError::WrongFactor)));
+}

@@ -126,11 +126,6 @@ async fn the_time_of_the_last_request_is_stored_at_most_once_a_minute() {
     assert_eq!(seen, world.clock.now());
 }
 
-/// Lets writes in the background end.
-async fn settle() {
-    tokio::time::sleep(Duration::from_millis(50)).await;
-}
-
 #[tokio::test]
 async fn an_ended_session_is_not_stored_again_by_a_late_write() {
     let world = World::new().await;
@@ -191,9 +186,13 @@ async fn an_operator_sees_every_account_and_pays_out_of_none() {
 }
 
 #[tokio::test]
-async fn expired_sessions_and_links_are_deleted_from_the_store() {
+async fn expired_sessions_links_and_invited_users_are_deleted_from_the_store() {
     let world = World::new().await;
     let ada = world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
+    let new = person("vic@example.com", Role::Viewer);
+    world.users.invite(&permit, new).await.unwrap();
     world.session("ada@example.com").await;
     world
         .users
@@ -205,4 +204,11 @@ async fn expired_sessions_and_links_are_deleted_from_the_store() {
     let users = world.restarted(SecondFactor::Optional).await;
     assert!(users.set().sessions_of(ada).next().is_none());
     assert!(users.set().links_of(ada).next().is_none());
+    assert!(users.user_by_email("vic@example.com").is_some());
+    world.clock.advance(7 * 24 * HOUR);
+    for users in [&world.users, &users] {
+        users.purge_expired().await.unwrap();
+        assert!(users.user_by_email("vic@example.com").is_none());
+        assert_eq!(users.all_users().len(), 1);
+    }
 }

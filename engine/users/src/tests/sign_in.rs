@@ -135,3 +135,57 @@ async fn a_sign_in_that_began_before_a_password_reset_gets_no_session() {
         SignIn::Refused
     ));
 }
+
+#[tokio::test]
+async fn failed_sign_ins_write_few_entries_an_hour_and_the_last_has_their_count() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let refused = async || {
+        let query = AuditQuery {
+            action: Some("sign_in".to_owned()),
+            limit: 200,
+            ..AuditQuery::default()
+        };
+        let entries = world.users.audit(&query).await.unwrap().entries;
+        entries
+            .into_iter()
+            .filter(|entry| entry.result == AuditResult::Refused)
+            .collect::<Vec<_>>()
+    };
+    // One client with many e-mail addresses, and many clients with one. The throttle, which would
+    // slow both down, is of other tests.
+    for n in 0..60 {
+        let one_client = (format!("user{n}@example.com"), from(1));
+        let one_address = ("ada@example.com".to_owned(), from(2 + n));
+        for (email, origin) in [one_client, one_address] {
+            let recorded = world.users.record_failure("sign_in", &email, None, origin);
+            recorded.await.unwrap();
+        }
+    }
+    assert_eq!(refused().await.len(), 2 * 19);
+    world.clock.advance(HOUR);
+    world.users.purge_expired().await.unwrap();
+    let entries = refused().await;
+    assert_eq!(entries.len(), 2 * 20);
+    for entry in &entries[..2] {
+        assert_eq!(entry.after["refusals"], 60 - 19);
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_failed_sign_ins_hashes_and_ends_without_the_lock_of_changes() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    for n in 0..20 {
+        let email = format!("user{n}@example.com");
+        let recorded = world
+            .users
+            .record_failure("sign_in", &email, None, origin());
+        recorded.await.unwrap();
+    }
+    let gate = world.users.gate().await;
+    let refused = world.sign_in("eve@example.com", "wrong password");
+    let refused = tokio::time::timeout(Duration::from_secs(20), refused).await;
+    assert!(matches!(refused, Ok(SignIn::Refused)));
+    drop(gate);
+}

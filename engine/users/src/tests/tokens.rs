@@ -56,7 +56,7 @@ async fn a_token_cannot_do_more_than_its_user() {
         let refused = refused.await;
         assert!(matches!(refused, Err(UsersError::Refused(_))), "{action}");
     }
-    let wanted = request(&world, &[Action::CreatePayout]);
+    let wanted = request(&world, &[Action::CreatePayout, Action::ViewPayments]);
     let new = world.users.create_token(&who, wanted).await.unwrap();
     let ada = world.signed_in("ada@example.com").await;
     let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
@@ -120,4 +120,101 @@ async fn tokens_have_an_end_within_a_year() {
         let refused = world.users.create_token(&who, wanted).await;
         assert!(matches!(refused, Err(UsersError::Invalid { .. })), "{days}");
     }
+}
+
+#[tokio::test]
+async fn a_token_of_an_account_ends_when_its_user_is_removed_from_it() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let wanted = request(&world, &[Action::ViewPayments]);
+    let new = world.users.create_token(&who, wanted).await.unwrap();
+    let ada = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
+    world.users.remove_member(&permit, vic).await.unwrap();
+    assert!(world.users.tokens(vic).is_empty());
+    // Another invitation does not bring the token back.
+    world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Admin)
+        .await;
+    assert_eq!(
+        by_token(&world, &new.secret).err(),
+        Some(Refusal::NotSignedIn)
+    );
+    let users = world.restarted(SecondFactor::Optional).await;
+    assert!(users.tokens(vic).is_empty());
+}
+
+#[tokio::test]
+async fn a_token_keeps_only_actions_of_the_role_that_its_user_has_now() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let vic = world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Finance)
+        .await;
+    let who = world.signed_in("vic@example.com").await;
+    let both = request(&world, &[Action::CreatePayout, Action::ViewPayments]);
+    let both = world.users.create_token(&who, both).await.unwrap();
+    let payouts = request(&world, &[Action::CreatePayout]);
+    let payouts = world.users.create_token(&who, payouts).await.unwrap();
+    let ada = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&ada, Action::ManageTeam, Some(ACME));
+    for role in [Role::Viewer, Role::Finance] {
+        let changed = world.users.change_role(&permit, vic, role).await;
+        changed.unwrap();
+        let users = world.restarted(SecondFactor::Optional).await;
+        for users in [&world.users, &users] {
+            let token = users.authenticate_token(both.secret.expose(), origin());
+            let token = token.unwrap();
+            let ask = |action| users.authorize(&token, action, Some(account(ACME)));
+            assert!(ask(Action::ViewPayments).is_ok(), "{role}");
+            assert!(ask(Action::CreatePayout).is_err(), "{role}");
+            let ended = users.authenticate_token(payouts.secret.expose(), origin());
+            assert!(ended.is_err(), "{role}: a token without actions has ended");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_password_lists_the_tokens_that_stay_valid_and_the_user_revokes_them() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let token = world.session("ada@example.com").await;
+    let who = world.identity(&token).unwrap();
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let wanted = request(&world, &[Action::ViewPayments]);
+        tokens.push(world.users.create_token(&who, wanted).await.unwrap());
+    }
+    let names = |tokens: &[UserToken]| tokens.iter().map(|it| it.id).collect::<Vec<_>>();
+    let both = [tokens[0].token.id, tokens[1].token.id];
+    let other = || Secret::from("another long password");
+    let stay = world.users.change_password(&who, other()).await.unwrap();
+    assert_eq!(names(&stay), both);
+    assert!(by_token(&world, &tokens[0].secret).is_ok());
+
+    let by = by_token(&world, &tokens[1].secret).unwrap();
+    let refused = world.users.revoke_all_tokens(&by).await;
+    let person = Refusal::NeedsPerson;
+    assert!(matches!(refused, Err(UsersError::Refused(it)) if it == person));
+    assert_eq!(world.users.revoke_all_tokens(&who).await.unwrap(), 2);
+    for token in &tokens {
+        assert!(by_token(&world, &token.secret).is_err());
+    }
+    let users = world.restarted(SecondFactor::Optional).await;
+    assert!(users.tokens(who.user.id).is_empty());
+
+    let wanted = request(&world, &[Action::ViewPayments]);
+    let kept = world.users.create_token(&who, wanted).await.unwrap();
+    let link = world.users.request_reset("ada@example.com", origin());
+    let link = link.await.unwrap().unwrap();
+    let reset = world
+        .users
+        .reset_password(link.token.expose(), other(), origin());
+    assert_eq!(names(&reset.await.unwrap().tokens), [kept.token.id]);
+    assert!(world.identity(&token).is_err(), "sessions end");
+    assert!(by_token(&world, &kept.secret).is_ok());
 }
