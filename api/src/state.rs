@@ -5,6 +5,7 @@ use std::sync::Arc;
 use switchyard_core::limits::{CONNECTIONS, CONNECTIONS_PER_STREAM};
 use switchyard_engine::engine::Engine;
 use switchyard_engine::idempotency::Idempotency;
+use switchyard_users::Users;
 
 use crate::geoip::GeoIp;
 use crate::operations::DiskReserve;
@@ -21,6 +22,15 @@ struct Inner {
     settings: HttpSettings,
     idempotency: Idempotency,
     meters: Meters,
+    console: Option<ConsoleAccess>,
+}
+
+/// Users of the console, and its address for them.
+#[derive(Clone)]
+pub struct ConsoleAccess {
+    pub users: Users,
+    /// Without a slash at its end.
+    pub url: String,
 }
 
 /// HTTP settings: client address and country headers, development mode.
@@ -67,13 +77,23 @@ impl Default for StreamLimits {
 }
 
 impl ApiState {
+    /// State of a server without a console.
     pub fn new(engine: Engine, settings: HttpSettings) -> Self {
+        Self::with_console(engine, settings, None)
+    }
+
+    pub fn with_console(
+        engine: Engine,
+        settings: HttpSettings,
+        console: Option<ConsoleAccess>,
+    ) -> Self {
         let idempotency = Idempotency::new(engine.store().clone(), engine.clock().clone());
         Self(Arc::new(Inner {
             engine,
             settings,
             idempotency,
             meters: Meters::default(),
+            console,
         }))
     }
 
@@ -87,6 +107,11 @@ impl ApiState {
 
     pub fn idempotency(&self) -> &Idempotency {
         &self.0.idempotency
+    }
+
+    /// `None`: there is no console.
+    pub fn console(&self) -> Option<&ConsoleAccess> {
+        self.0.console.as_ref()
     }
 
     pub fn meters(&self) -> &Meters {

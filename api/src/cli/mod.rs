@@ -32,6 +32,7 @@ mod timeline;
 mod tokens;
 mod transactions;
 mod trigger;
+mod users;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -117,6 +118,9 @@ enum Remote {
     /// Manage operator tokens of the server
     #[command(subcommand)]
     Tokens(tokens::Tokens),
+    /// Invite the first users of the console, and list all
+    #[command(subcommand)]
+    Users(users::Users),
     /// Manage exchange rates
     #[command(subcommand)]
     Rates(rates::Rates),
@@ -194,6 +198,7 @@ impl Remote {
             Self::Release(release) => release.run(&client).await,
             Self::Rates(rates) => rates.run(&client).await,
             Self::Tokens(tokens) => tokens.run(&client).await,
+            Self::Users(users) => users.run(&client).await,
             Self::Listen(listen) => listen.run(&client).await,
             Self::Trigger(trigger) => trigger.run(&client).await,
         }

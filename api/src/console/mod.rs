@@ -43,14 +43,13 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{get, post};
 use switchyard_core::language::Language;
-use switchyard_users::Users;
 use tower_http::compression::CompressionLayer;
 
 use self::developers::{deliveries, keys, webhooks};
 use self::page::{Failed, Page};
 use self::state::ConsoleState;
 use crate::pages::messages;
-use crate::state::ApiState;
+use crate::state::{ApiState, ConsoleAccess};
 
 /// Path of all pages of the console.
 pub const PREFIX: &str = "/console";
@@ -60,11 +59,9 @@ pub const DEVELOPMENT_PASSWORD: &str = "violet-teapots-locally";
 const FORM_BYTES: usize = 16 * 1_024;
 
 /// The routes of the console.
-///
-/// `url`: the address of the server for its users.
-pub fn router(api: ApiState, users: Users, url: &str) -> Router {
+pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
     messages::warm_up();
-    let state = ConsoleState::new(api, users, url);
+    let state = ConsoleState::new(api, access);
     Router::new()
         .route("/console", get(start))
         .route("/console/", get(apps::get))

@@ -9,7 +9,7 @@ use switchyard_users::Users;
 use url::Url;
 
 use super::form::SentForms;
-use crate::state::ApiState;
+use crate::state::{ApiState, ConsoleAccess};
 
 /// A handle, cloned with every route and layer for every request.
 #[derive(Clone)]
@@ -27,9 +27,8 @@ struct Inner {
 }
 
 impl ConsoleState {
-    /// `url`: the address of the console for its users, without the path of the console itself.
-    pub fn new(api: ApiState, users: Users, url: &str) -> Self {
-        let public = Url::parse(url).ok();
+    pub fn new(api: ApiState, access: &ConsoleAccess) -> Self {
+        let public = Url::parse(&access.url).ok();
         let path = public.as_ref().map_or("", Url::path);
         let host = public.as_ref().and_then(Url::host_str);
         Self(Arc::new(Inner {
@@ -37,7 +36,7 @@ impl ConsoleState {
             host: host.unwrap_or_default().to_owned(),
             https: public.as_ref().is_some_and(|url| url.scheme() == "https"),
             api,
-            users,
+            users: access.users.clone(),
             sent_forms: SentForms::default(),
         }))
     }

@@ -20,7 +20,7 @@ use switchyard_users::{
 };
 use tower::ServiceExt as _;
 
-use crate::state::{ApiState, HttpSettings};
+use crate::state::{ApiState, ConsoleAccess, HttpSettings};
 
 const PASSWORD: &str = "violet teapots hum softly";
 
@@ -83,7 +83,11 @@ impl World {
         );
         let users = users.await.unwrap();
         let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
-        let router = super::router(state, users.clone(), "http://127.0.0.1:8080");
+        let access = ConsoleAccess {
+            users: users.clone(),
+            url: "http://127.0.0.1:8080".to_owned(),
+        };
+        let router = super::router(state, &access);
         Self {
             bench,
             users,

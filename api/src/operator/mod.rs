@@ -34,6 +34,7 @@ mod tests;
 mod tokens;
 mod transactions;
 pub mod trigger;
+mod users;
 mod webhooks;
 
 use axum::middleware::from_fn_with_state;
@@ -81,6 +82,7 @@ fn described() -> OpenApiRouter<ApiState> {
         .merge(deliveries::routes())
         .merge(events::routes())
         .merge(trigger::routes())
+        .merge(users::routes())
 }
 
 /// Path of all routes.

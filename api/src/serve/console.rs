@@ -17,6 +17,7 @@ use switchyard_users::{
 
 use crate::config::Settings;
 use crate::console;
+use crate::state::ConsoleAccess;
 
 /// Secrets of second factors, sealed by the vault of the installation.
 struct VaultSealer(InstallationVault);
@@ -38,7 +39,7 @@ pub struct SignInLinks {
 }
 
 /// Loads the users of the console. `None`: there is no console.
-pub async fn users(engine: &Engine, settings: &Settings) -> anyhow::Result<Option<Users>> {
+pub async fn access(engine: &Engine, settings: &Settings) -> anyhow::Result<Option<ConsoleAccess>> {
     if !settings.has_console() {
         return Ok(None);
     }
@@ -60,7 +61,10 @@ pub async fn users(engine: &Engine, settings: &Settings) -> anyhow::Result<Optio
     );
     let users = users.await.context("cannot read the users")?;
     tokio::spawn(housekeeping(users.clone(), engine.clock().clone()));
-    Ok(Some(users))
+    Ok(Some(ConsoleAccess {
+        users,
+        url: settings.console_url(),
+    }))
 }
 
 /// Deletes what has expired, at once and then once an hour until the server ends.

@@ -163,13 +163,15 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     let around = surroundings(&settings);
     let reserve = around.disk_reserve.clone();
     let parts = routes::ServerContext {
-        state: ApiState::new(engine.clone(), http::settings(&settings, totals, reserve)?),
+        state: ApiState::with_console(
+            engine.clone(),
+            http::settings(&settings, totals, reserve)?,
+            console::access(&engine, &settings).await?,
+        ),
         operations: Operations::new(engine.clone(), metrics, open, draining.clone(), around),
         draining: draining.clone(),
         trust: routes::trust(&settings)?,
         request_timeout: settings.server.request_timeout.0,
-        console: console::users(&engine, &settings).await?,
-        console_url: settings.console_url(),
     };
     let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
     let admin_address = admin_address.unwrap_or(settings.server.listen);
@@ -182,8 +184,8 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     warn_of_settings(&warnings);
     warn_of_hold(&engine);
     warn_of_development(&settings, &engine);
-    if let (Some(keys), Some(users)) = (keys, &parts.console) {
-        let links = console::seed(users, &engine, &settings, &keys).await?;
+    if let (Some(keys), Some(console)) = (keys, parts.state.console()) {
+        let links = console::seed(&console.users, &engine, &settings, &keys).await?;
         development::welcome(&settings, &keys, &links)?;
     }
     let listeners = Listeners {

@@ -10,7 +10,6 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use switchyard_core::limits::BODY_BYTES;
-use switchyard_users::Users;
 
 use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
@@ -25,10 +24,6 @@ pub struct ServerContext {
     pub draining: Draining,
     pub trust: Trust,
     pub request_timeout: Duration,
-    /// Users of the console. `None`: there is no console.
-    pub console: Option<Users>,
-    /// Address of the console for its users, without a slash at its end.
-    pub console_url: String,
 }
 
 impl ServerContext {
@@ -59,11 +54,10 @@ impl ServerContext {
     }
 
     fn console_routes(&self) -> Router<ApiState> {
-        let Some(users) = &self.console else {
-            return Router::new();
-        };
-        let console = console::router(self.state.clone(), users.clone(), &self.console_url);
-        console.with_state(())
+        match self.state.console() {
+            Some(access) => console::router(self.state.clone(), access).with_state(()),
+            None => Router::new(),
+        }
     }
 
     fn public_routes(&self) -> Router<ApiState> {
@@ -156,8 +150,6 @@ mod tests {
                 country_header: None,
             },
             request_timeout: Duration::from_secs(30),
-            console: None,
-            console_url: String::new(),
         };
         (bench, parts.all())
     }

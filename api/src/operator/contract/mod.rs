@@ -18,6 +18,7 @@ pub mod schemas;
 pub mod timeline;
 pub mod tokens;
 pub mod transactions;
+pub mod users;
 pub mod webhooks;
 
 use std::fmt;
