@@ -21,6 +21,7 @@ struct AppRow {
     name: String,
     account: String,
     is_enabled: bool,
+    team: String,
 }
 
 /// `GET /console/`
@@ -48,5 +49,6 @@ fn row(page: &Page, app: &App) -> AppRow {
         name: app.name.clone(),
         account: account.map_or_else(String::new, |account| account.name.clone()),
         is_enabled: app.is_enabled,
+        team: page.link(&format!("apps/{}/{live}/team", app.id)),
     }
 }

@@ -70,6 +70,8 @@ pub struct Link {
     pub name: String,
     pub icon: &'static str,
     pub current: bool,
+    /// Whether it has no room in the bar of a phone.
+    pub is_wide_only: bool,
 }
 
 impl Frame {

@@ -120,3 +120,26 @@ pub fn method_name(directory: &Directory, kind: Kind, code: &str, text: Text) ->
         |method| method.name_in(text.language()).to_owned(),
     )
 }
+
+/// Name of the customer; initials for readers who may not see personal data.
+pub fn customer_name(tx: &Transaction, may_see: bool) -> String {
+    let customer = &tx.customer;
+    let initial = |name: &str| name.chars().next().map(|first| format!("{first}."));
+    match may_see {
+        true => format!("{} {}", customer.first_name, customer.last_name),
+        false => {
+            let names = [&customer.first_name, &customer.last_name];
+            let initials: Vec<_> = names.into_iter().filter_map(|name| initial(name)).collect();
+            initials.join(" ")
+        }
+    }
+}
+
+/// The first and the last two characters, with dots between.
+pub fn masked(value: &str) -> String {
+    let letters: Vec<char> = value.chars().collect();
+    match letters.as_slice() {
+        [first, .., before, last] if letters.len() > 5 => format!("{first}•••{before}{last}"),
+        _ => "•••".to_owned(),
+    }
+}

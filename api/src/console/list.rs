@@ -226,12 +226,11 @@ fn days(page: &Page, items: &[Arc<Transaction>]) -> Vec<Day> {
 
 fn row(page: &Page, tx: &Transaction) -> Row {
     let text = page.text();
-    let customer = &tx.customer;
     Row {
         href: page.in_scope(&format!("{}/{}", segment(tx.kind()), tx.id)),
         sum: Sum::new(tx.amount, text),
         badge: labels::badge(tx, text),
-        customer: format!("{} {}", customer.first_name, customer.last_name),
+        customer: labels::customer_name(tx, page.may(Action::ViewPersonalData)),
         detail: labels::detail(tx, text),
         method: labels::method(tx, page.state.engine().directory(), text),
         iso: tx.created_at.to_string(),

@@ -6,6 +6,7 @@
 //! GET  /console/                         apps
 //! GET  /console/apps/{app}/{environment}/payments[/{id}]   and …/payouts
 //! GET  /console/apps/{app}/{environment}/keys[/new|/{key}]  and …/webhooks[/new|/{webhook}]
+//! GET  /console/apps/{app}/{environment}/team[/new|/{user}]
 //! GET/POST /console/confirm              password again, before keys and secrets
 //! GET  /console/account                  sessions; POST …/sessions, /console/sign-out
 //! ```
@@ -30,6 +31,7 @@ mod messages_of;
 mod page;
 mod sign_in;
 mod state;
+mod team;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -90,6 +92,7 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
             get(transaction::payout).post(actions::payout),
         )
         .merge(developer_pages())
+        .merge(team_pages())
         .route("/console/{*nothing}", get(nowhere))
         .layer(CompressionLayer::new())
         .layer(DefaultBodyLimit::max(FORM_BYTES))
@@ -124,6 +127,22 @@ fn developer_pages() -> Router<ConsoleState> {
         .route(
             "/console/apps/{app}/{environment}/webhooks/{webhook}/deliveries/{delivery}",
             get(deliveries::get).post(deliveries::resend),
+        )
+}
+
+fn team_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route(
+            "/console/apps/{app}/{environment}/team",
+            get(team::list).post(team::change_invitation),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/team/new",
+            get(team::new).post(team::invite),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/team/{user}",
+            get(team::get).post(team::change),
         )
 }
 

@@ -381,6 +381,7 @@ impl Page {
                 name: text.say("console-to-start"),
                 icon: "",
                 current: false,
+                is_wide_only: false,
             }),
             request_id: self.request_id.clone(),
         };
@@ -464,6 +465,7 @@ impl Page {
                 name: self.text().say(name),
                 icon,
                 current: environment == scope.environment,
+                is_wide_only: false,
             }
         });
         ScopeView {
@@ -481,6 +483,7 @@ impl Page {
             name: self.text().say(&format!("console-{name}")),
             icon,
             current: name == current,
+            is_wide_only: false,
         };
         if self.session.is_none() {
             return Vec::new();
@@ -493,6 +496,10 @@ impl Page {
                 Link {
                     current: matches!(current, "keys" | "webhooks"),
                     ..link(self.in_scope("keys"), "developers", "i-key")
+                },
+                Link {
+                    is_wide_only: true,
+                    ..link(self.in_scope("team"), "team", "i-person")
                 },
             ]);
         }
@@ -519,7 +526,7 @@ impl Page {
 }
 
 /// Results of forms, and whether each is an error.
-const NOTICES: [(&str, bool); 18] = [
+const NOTICES: [(&str, bool); 23] = [
     ("key-deleted", false),
     ("webhook-made", false),
     ("webhook-saved", false),
@@ -538,6 +545,11 @@ const NOTICES: [(&str, bool); 18] = [
     ("cancelled", false),
     ("cancel-asked", false),
     ("not-possible", true),
+    ("withdrawn", false),
+    ("removed", false),
+    ("factor-removed", false),
+    ("sessions-ended", false),
+    ("role-saved", false),
 ];
 
 /// Two letters that stand for a name.

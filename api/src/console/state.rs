@@ -22,6 +22,8 @@ struct Inner {
     /// Path of the console's URL, without a slash at its end: most often empty.
     base: String,
     host: String,
+    /// Address of the console for its users, without a slash at its end.
+    url: String,
     /// Users reach the console by https.
     https: bool,
 }
@@ -34,6 +36,7 @@ impl ConsoleState {
         Self(Arc::new(Inner {
             base: path.trim_end_matches('/').to_owned(),
             host: host.unwrap_or_default().to_owned(),
+            url: access.url.clone(),
             https: public.as_ref().is_some_and(|url| url.scheme() == "https"),
             api,
             users: access.users.clone(),
@@ -59,6 +62,12 @@ impl ConsoleState {
 
     pub fn sent_forms(&self) -> &SentForms {
         &self.0.sent_forms
+    }
+
+    /// Address of a single-use link for a user.
+    pub fn link_url(&self, token: &str) -> String {
+        let (url, prefix) = (&self.0.url, super::PREFIX);
+        format!("{url}{prefix}/link/{token}")
     }
 
     /// Path before all addresses, without a slash at its end: most often empty.

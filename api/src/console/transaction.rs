@@ -205,9 +205,9 @@ fn customer(tx: &Transaction, text: Text, may_see: bool) -> Vec<Row> {
     let customer = &tx.customer;
     let shown = |value: &str| match may_see {
         true => value.to_owned(),
-        false => masked(value),
+        false => labels::masked(value),
     };
-    let name = format!("{} {}", customer.first_name, customer.last_name);
+    let name = labels::customer_name(tx, may_see);
     let mut rows = vec![
         row(text.say("console-name-of-customer"), name),
         row(text.say("console-email"), shown(&customer.email)),
@@ -216,15 +216,6 @@ fn customer(tx: &Transaction, text: Text, may_see: bool) -> Vec<Row> {
         rows.push(row(text.say("console-phone"), shown(phone)));
     }
     rows
-}
-
-/// The first and the last two characters, with dots between.
-fn masked(value: &str) -> String {
-    let letters: Vec<char> = value.chars().collect();
-    match letters.as_slice() {
-        [first, .., before, last] if letters.len() > 5 => format!("{first}•••{before}{last}"),
-        _ => "•••".to_owned(),
-    }
 }
 
 fn ids(tx: &Transaction, text: Text) -> Vec<Row> {

@@ -273,7 +273,8 @@ async fn a_log_that_cannot_be_written_stops_nothing_and_its_lost_lines_are_count
     };
     let server = Server::start(setup).await?;
     let merchant = server.merchant();
-    let made = merchant.post("/v1/payments/initialize", &payment("ada@example.com"));
+    let order = payment("ada@example.com");
+    let made = merchant.post("/v1/payments/initialize", &order);
     let id = made.await?.expect(201)?.data("id")?.to_owned();
     pay(&server, &id, PAYS).await?;
     eventually(

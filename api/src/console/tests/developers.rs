@@ -288,3 +288,67 @@ async fn a_payment_is_cancelled_from_its_page_by_a_person_who_may() {
         .await;
     assert!(late.leads_to().ends_with("?done=not-possible"));
 }
+
+#[tokio::test]
+async fn a_person_is_invited_gets_another_role_and_is_removed() {
+    let (world, owner) = World::with_owner().await;
+    let new = world.in_app("team/new");
+    let page = world.get(&new, &owner).await;
+    let wrong = [
+        ("email", "no address"),
+        ("name", "Grace"),
+        ("role", "finance"),
+    ];
+    let refused = world.submit(&page, &new, &owner, &wrong).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.body.contains("This is no e-mail address.") && refused.body.contains("Grace"));
+    let right = [
+        ("email", "grace@example.com"),
+        ("name", "Grace"),
+        ("role", "finance"),
+    ];
+    let invited = world.submit(&page, &new, &owner, &right).await;
+    assert_eq!(invited.status, StatusCode::CREATED);
+    let link = invited.body.split("http://127.0.0.1:8080").nth(1).unwrap();
+    let link = link.split('"').next().unwrap();
+    let form = world.get(link, "").await;
+    assert_eq!(form.status, StatusCode::OK);
+    let accepted = world.post(link, "", &[("name", "Grace"), ("password", PASSWORD)]);
+    assert_eq!(accepted.await.leads_to(), "/console/sign-in");
+    let grace = world.signed_in("grace@example.com").await;
+    assert_eq!(
+        world.get(&world.in_app("team/new"), &grace).await.status,
+        StatusCode::FORBIDDEN
+    );
+    let id = world.users.user_by_email("grace@example.com").unwrap().id;
+    let path = world.in_app(&format!("team/{id}"));
+    let page = world.get(&path, &owner).await;
+    let saved = world
+        .submit(&page, &path, &owner, &[("do", "role"), ("role", "viewer")])
+        .await;
+    assert!(saved.leads_to().ends_with("?done=role-saved"));
+    let ended = world.get(&world.in_app("payments"), &grace).await;
+    assert_eq!(
+        ended.status,
+        StatusCode::SEE_OTHER,
+        "the sessions have ended"
+    );
+    let grace = world.signed_in("grace@example.com").await;
+    world.payment().await;
+    let list = world.get(&world.in_app("payments"), &grace).await;
+    let name = switchyard_engine::testing::customer().last_name;
+    assert!(!list.body.contains(&name), "a viewer sees no names");
+    let page = world.get(&path, &owner).await;
+    let removed = world
+        .submit(&page, &path, &owner, &[("do", "remove")])
+        .await;
+    assert!(removed.leads_to().ends_with("?done=removed"));
+    assert_eq!(world.get(&path, &owner).await.status, StatusCode::NOT_FOUND);
+    // An account keeps its owner.
+    let own = world.users.user_by_email("ada@example.com").unwrap().id;
+    let path = world.in_app(&format!("team/{own}"));
+    let page = world.get(&path, &owner).await;
+    let last = [("do", "role"), ("role", "viewer")];
+    let refused = world.submit(&page, &path, &owner, &last).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+}

@@ -1,0 +1,363 @@
+//! Team of an app's account: members, invitations, roles.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::Response;
+use switchyard_core::ids::{AccountId, LinkId, UserId};
+use switchyard_core::secret::Secret;
+use switchyard_users::{
+    Action, Link, NewInvitation, NewLink, Purpose, Role, Scope as RoleScope, User, UsersError,
+};
+
+use super::form::{Fields, Sent};
+use super::frame::Frame;
+use super::messages_of::role_name;
+use super::page::{Failed, Page, Scoped};
+use super::{answer, shown};
+
+#[derive(Template)]
+#[template(path = "console/team.html")]
+struct TeamPage {
+    frame: Frame,
+    here: String,
+    new: Option<String>,
+    members: Vec<MemberRow>,
+    invitations: Vec<InvitationRow>,
+}
+
+struct MemberRow {
+    href: String,
+    name: String,
+    email: String,
+    role: String,
+    has_second_factor: bool,
+    seen: String,
+    is_own: bool,
+}
+
+struct InvitationRow {
+    id: String,
+    email: String,
+    role: String,
+    expires: String,
+}
+
+#[derive(Template)]
+#[template(path = "console/team_new.html")]
+struct InvitePage {
+    frame: Frame,
+    list: String,
+    email: String,
+    name: String,
+    roles: Vec<RoleChoice>,
+    error: Option<String>,
+    field: &'static str,
+}
+
+/// Option of a role.
+struct RoleChoice {
+    value: &'static str,
+    name: String,
+    hint: String,
+    is_chosen: bool,
+}
+
+#[derive(Template)]
+#[template(path = "console/team_invited.html")]
+struct InvitedPage {
+    frame: Frame,
+    list: String,
+    text: String,
+    url: Secret<String>,
+}
+
+#[derive(Template)]
+#[template(path = "console/team_member.html")]
+struct MemberPage {
+    frame: Frame,
+    list: String,
+    member: MemberRow,
+    roles: Vec<RoleChoice>,
+    error: Option<String>,
+}
+
+/// App, environment and user in the address of a member's page.
+type MemberPath = Path<(String, String, String)>;
+
+/// `GET /console/apps/{app}/{environment}/team`
+pub async fn list(Scoped(page): Scoped) -> Response {
+    answer(&page, show_list(&page))
+}
+
+fn show_list(page: &Page) -> Result<Response, Failed> {
+    page.permit(Action::ViewTeam)?;
+    let account = Some(account(page)?);
+    let users = page.state.users();
+    let may_manage = page.may(Action::ManageTeam);
+    let mut invitations = users.invitations(account);
+    invitations.retain(|_| may_manage);
+    let members = users.members(account);
+    let team = TeamPage {
+        frame: page.frame("console-team", "team"),
+        here: page.in_scope("team"),
+        new: may_manage.then(|| page.in_scope("team/new")),
+        members: members
+            .iter()
+            .map(|(user, role)| member_row(page, user, *role))
+            .collect(),
+        invitations: invitations
+            .iter()
+            .map(|(link, user)| invitation_row(page, link, user))
+            .collect(),
+    };
+    Ok(shown(page, &team))
+}
+
+/// `POST /console/apps/{app}/{environment}/team`
+///
+/// Makes a new link for an invitation, or withdraws it.
+pub async fn change_invitation(Sent(Scoped(page), mut fields): Sent<Scoped>) -> Response {
+    let changed = change_link(&page, &mut fields).await;
+    answer(&page, changed)
+}
+
+async fn change_link(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
+    let permit = page.permit(Action::ManageTeam)?;
+    let id: LinkId = fields
+        .text("invitation")
+        .parse()
+        .map_err(|_| Failed::NotFound)?;
+    let users = page.state.users();
+    if fields.text("do") == "resend" {
+        let made = users.resend_invitation(&permit, id).await?;
+        fields.took_effect();
+        return Ok(invited(page, &made));
+    }
+    users.withdraw_invitation(&permit, id).await?;
+    fields.took_effect();
+    Ok(page.go(&page.in_scope("team?done=withdrawn")))
+}
+
+/// `GET /console/apps/{app}/{environment}/team/new`
+pub async fn new(Scoped(page): Scoped) -> Response {
+    let permitted = page.permit(Action::ManageTeam);
+    let form = permitted.map(|_| {
+        let empty = ("", "", Role::Developer);
+        invite_page(&page, StatusCode::OK, empty, None)
+    });
+    answer(&page, form)
+}
+
+/// `POST /console/apps/{app}/{environment}/team/new`
+pub async fn invite(Sent(Scoped(page), mut fields): Sent<Scoped>) -> Response {
+    let invited = send_invitation(&page, &mut fields).await;
+    answer(&page, invited)
+}
+
+async fn send_invitation(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
+    let permit = page.permit(Action::ManageTeam)?;
+    let role = role_of(fields).ok_or(Failed::NotFound)?;
+    let (email, name) = (fields.text("email"), fields.text("name"));
+    let new = NewInvitation {
+        email: email.to_owned(),
+        name: name.to_owned(),
+        language: page.text().language(),
+        role,
+    };
+    match page.state.users().invite(&permit, new).await {
+        Ok(made) => {
+            let page = invited(page, &made);
+            fields.took_effect();
+            Ok(page)
+        }
+        Err(error) => {
+            let (field, text) = problem(page, error)?;
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Ok(invite_page(
+                page,
+                status,
+                (email, name, role),
+                Some((field, text)),
+            ))
+        }
+    }
+}
+
+fn invite_page(
+    page: &Page,
+    status: StatusCode,
+    (email, name, role): (&str, &str, Role),
+    problem: Option<(&'static str, String)>,
+) -> Response {
+    let (field, error) = problem.map_or(("", None), |(field, text)| (field, Some(text)));
+    let form = InvitePage {
+        frame: page.frame("console-team-invite", "team"),
+        list: page.in_scope("team"),
+        email: email.to_owned(),
+        name: name.to_owned(),
+        roles: roles(page, role),
+        error,
+        field,
+    };
+    page.show(status, &form)
+}
+
+fn invited(page: &Page, made: &NewLink) -> Response {
+    let values = [("email", made.user.email.as_str())];
+    let shown_once = InvitedPage {
+        frame: page.frame("console-team-invited", "team"),
+        list: page.in_scope("team"),
+        text: page.text().with("console-team-invited-text", &values),
+        url: Secret::new(page.state.link_url(made.token.expose())),
+    };
+    page.show(StatusCode::CREATED, &shown_once)
+}
+
+/// `GET /console/apps/{app}/{environment}/team/{user}`
+pub async fn get(Scoped(page): Scoped, Path((.., id)): MemberPath) -> Response {
+    let permitted = page.permit(Action::ManageTeam);
+    let found = permitted.and_then(|_| one_of_team(&page, &id));
+    let one = found.map(|(user, role)| member_page(&page, StatusCode::OK, &user, role, None));
+    answer(&page, one)
+}
+
+/// `POST /console/apps/{app}/{environment}/team/{user}`
+///
+/// The field `do` names the change.
+pub async fn change(
+    Path((.., id)): MemberPath,
+    Sent(Scoped(page), mut fields): Sent<Scoped>,
+) -> Response {
+    let changed = change_member(&page, &id, &mut fields).await;
+    answer(&page, changed)
+}
+
+async fn change_member(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Failed> {
+    let permit = page.permit(Action::ManageTeam)?;
+    let (user, role) = one_of_team(page, id)?;
+    let users = page.state.users();
+    let (changed, notice) = match fields.text("do") {
+        "remove" => (users.remove_member(&permit, user.id).await, "removed"),
+        "factor" => (
+            users.remove_second_factor_of(&permit, user.id).await,
+            "factor-removed",
+        ),
+        "sessions" => (
+            users.end_sessions_of(&permit, user.id).await.map(drop),
+            "sessions-ended",
+        ),
+        _ => {
+            let role = role_of(fields).ok_or(Failed::NotFound)?;
+            (
+                users.change_role(&permit, user.id, role).await,
+                "role-saved",
+            )
+        }
+    };
+    match changed {
+        Ok(()) => {
+            fields.took_effect();
+            Ok(page.go(&page.in_scope(&format!("team?done={notice}"))))
+        }
+        Err(error) => {
+            let (_, text) = problem(page, error)?;
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            Ok(member_page(page, status, &user, role, Some(text)))
+        }
+    }
+}
+
+fn member_page(
+    page: &Page,
+    status: StatusCode,
+    user: &User,
+    role: Role,
+    error: Option<String>,
+) -> Response {
+    let one = MemberPage {
+        frame: page.frame("console-team-member", "team"),
+        list: page.in_scope("team"),
+        member: member_row(page, user, role),
+        roles: roles(page, role),
+        error,
+    };
+    page.show(status, &one)
+}
+
+/// The field and the text of an error that the reader can correct.
+fn problem(page: &Page, error: UsersError) -> Result<(&'static str, String), Failed> {
+    let text = page.text();
+    match error {
+        UsersError::Invalid { field: "email", .. } => {
+            Ok(("email", text.say("console-email-invalid")))
+        }
+        UsersError::Invalid { field, .. } => Ok((field, text.say("console-name-invalid"))),
+        UsersError::NotPossible(_) => Ok(("", text.say("console-team-not-possible"))),
+        error => Err(error.into()),
+    }
+}
+
+fn account(page: &Page) -> Result<AccountId, Failed> {
+    let scope = page.scope().ok_or(Failed::NotFound)?;
+    Ok(scope.app.account)
+}
+
+/// The member, if they belong to the account of the page's app.
+fn one_of_team(page: &Page, id: &str) -> Result<(std::sync::Arc<User>, Role), Failed> {
+    let id: UserId = id.parse().map_err(|_| Failed::NotFound)?;
+    let members = page.state.users().members(Some(account(page)?));
+    let mut members = members.into_iter();
+    members
+        .find(|(user, _)| user.id == id)
+        .ok_or(Failed::NotFound)
+}
+
+fn role_of(fields: &Fields) -> Option<Role> {
+    let chosen = fields.text("role");
+    let mut roles = Role::ALL.into_iter();
+    roles.find(|role| role.name() == chosen && role.scope() == RoleScope::Account)
+}
+
+fn roles(page: &Page, chosen: Role) -> Vec<RoleChoice> {
+    let text = page.text();
+    let choice = |role: Role| RoleChoice {
+        value: role.name(),
+        name: role_name(role, text),
+        hint: text.say(&format!("console-role-hint-{}", role.name())),
+        is_chosen: role == chosen,
+    };
+    let of_account = Role::ALL
+        .into_iter()
+        .filter(|role| role.scope() == RoleScope::Account);
+    of_account.map(choice).collect()
+}
+
+fn member_row(page: &Page, user: &User, role: Role) -> MemberRow {
+    let text = page.text();
+    MemberRow {
+        href: page.in_scope(&format!("team/{}", user.id)),
+        name: user.name.clone(),
+        email: user.email.clone(),
+        role: role_name(role, text),
+        has_second_factor: user.has_totp(),
+        seen: match user.last_sign_in_at {
+            Some(at) => text.language().date(at),
+            None => text.say("console-never"),
+        },
+        is_own: page.identity().is_some_and(|who| who.user.id == user.id),
+    }
+}
+
+fn invitation_row(page: &Page, link: &Link, user: &User) -> InvitationRow {
+    let role = match link.purpose {
+        Purpose::Invitation { role, .. } => role_name(role, page.text()),
+        Purpose::Reset | Purpose::SignIn => String::new(),
+    };
+    InvitationRow {
+        id: link.id.to_string(),
+        email: user.email.clone(),
+        role,
+        expires: page.text().language().date(link.expires_at),
+    }
+}
