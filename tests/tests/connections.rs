@@ -141,8 +141,7 @@ async fn a_connection_is_not_deleted_while_an_attempt_is_open_there() -> anyhow:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_is_found_by_its_names_also_when_its_connection_is_deleted() -> anyhow::Result<()>
-{
+async fn an_attempt_of_a_deleted_connection_is_found_by_its_names() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
     let [connection, _] = two(&merchant, Environment::Sandbox).await?;
     let paid = paid(&merchant, merchant.secret()).await?;

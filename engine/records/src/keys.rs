@@ -219,7 +219,7 @@ pub(super) fn read_search(key: &[u8]) -> Option<Ulid> {
     Some(Ulid::from_bytes(ulid))
 }
 
-/// What identifies the transactions that are searched together: `<app><environment><kind>`.
+/// `<app><environment><kind>`: the transactions that one search covers, in the hash of its keys.
 pub(super) fn search_owner(app: AppId, environment: Environment, kind: Kind) -> [u8; 18] {
     let mut bytes = [0; 18];
     bytes[..16].copy_from_slice(&app.ulid().to_bytes());

@@ -351,8 +351,8 @@ async fn totals(disk: &Disk, engine: &Engine) -> Vec<Total> {
     totals
 }
 
-/// Compares the number of transactions that a search by each customer's e-mail and by each reference
-/// finds with the rows on the disk.
+/// Compares the number of transactions that a search by each e-mail and by each reference finds
+/// with the rows on the disk.
 async fn searches(disk: &Disk, engine: &Engine) -> Vec<Total> {
     let all: Vec<_> = transactions(disk).into_iter().map(|(_, tx)| tx).collect();
     let texts = |tx: &Transaction| {

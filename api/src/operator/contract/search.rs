@@ -15,7 +15,7 @@ use super::transactions::TransactionSummary;
 pub struct SearchFilter {
     /// An id, the reference or provider's id of an attempt, an e-mail, a phone number in any
     /// spelling, an amount (`25.00`, `25,00`, `USD 25`), a value of the metadata, `key:value`, or
-    /// words of a name, of which all must match. At most 254 characters.
+    /// words of a name. All words must match. At most 254 characters.
     #[param(min_length = 1, max_length = 254)]
     pub text: String,
     /// Default: live for an app with live transactions, otherwise sandbox. `environment` of the

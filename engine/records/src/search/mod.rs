@@ -22,7 +22,7 @@ use ulid::Ulid;
 
 pub use text::{SearchText, SearchTextError};
 
-use self::rows::{Every, Next, Place};
+use self::rows::{Every, Next, Scope};
 use super::{RecordError, keys, transactions};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, ConnectionId, PaymentId, PayoutId, TransactionId};
@@ -38,7 +38,7 @@ pub struct SearchQuery {
     /// `None`: payments and payouts.
     pub kind: Option<Kind>,
     pub text: SearchText,
-    /// Where the last page ended.
+    /// [`SearchPage::more`] of the last page.
     pub before: Option<TransactionId>,
     /// Transactions a page, at least 1.
     pub limit: usize,
@@ -48,7 +48,7 @@ pub struct SearchQuery {
 #[derive(Clone, Debug, Default)]
 pub struct SearchPage {
     pub items: Vec<Arc<Transaction>>,
-    /// Where the next page begins, if there may be one: [`SearchQuery::before`]. A page may have
+    /// Cursor of the next page, if there may be one: [`SearchQuery::before`]. A page may have
     /// fewer items than its limit, also none, before the end. It is a place in the order, and not
     /// always the id of a transaction.
     pub more: Option<TransactionId>,
@@ -105,7 +105,7 @@ pub async fn search(
         let Some(bound) = bound(kind, query.before) else {
             continue;
         };
-        let place = Place {
+        let scope = Scope {
             store,
             app: query.app,
             environment: query.environment,
@@ -113,7 +113,7 @@ pub async fn search(
             connections: &connections,
         };
         for every in &query.text.alternatives {
-            let every = Every::open(&place, every).await?;
+            let every = Every::open(&scope, every).await?;
             streams.push(Stream {
                 kind,
                 every,

@@ -17,8 +17,8 @@ use switchyard_store::{Direction, Store, Table};
 /// Rows that are read at once: more than an ordinary page has.
 const CHUNK: usize = if cfg!(test) { 3 } else { 50 };
 
-/// Where a search looks.
-pub(super) struct Place<'a> {
+/// Scope of a search.
+pub(super) struct Scope<'a> {
     pub store: &'a Store,
     pub app: AppId,
     pub environment: Environment,
@@ -57,12 +57,12 @@ struct Rows {
 }
 
 impl Every {
-    pub async fn open(place: &Place<'_>, every: &text::Every) -> Result<Self, RecordError> {
+    pub async fn open(scope: &Scope<'_>, every: &text::Every) -> Result<Self, RecordError> {
         let mut all = Vec::with_capacity(every.len());
         for either in every {
             let mut sources = Vec::with_capacity(either.len());
             for meaning in either {
-                place.open(meaning, &mut sources).await?;
+                scope.open(meaning, &mut sources).await?;
             }
             all.push(Either(sources));
         }
@@ -149,7 +149,7 @@ impl Rows {
     }
 }
 
-impl Place<'_> {
+impl Scope<'_> {
     async fn open(&self, meaning: &Meaning, to: &mut Vec<Source>) -> Result<(), RecordError> {
         let owner = Owner::new(self.app, self.environment, self.kind);
         let at = |stem, variant| Rows::at(keys::search_place(owner.hash(stem), variant));

@@ -122,7 +122,7 @@ pub(super) fn has_same_terms(before: &Transaction, after: &Transaction) -> bool 
 
 /// The terms of a transaction, at most [`SEARCH_TERMS`].
 pub(super) fn terms(tx: &Transaction) -> Vec<Term> {
-    let mut terms = Terms(Vec::with_capacity(USUAL));
+    let mut terms = Collected(Vec::with_capacity(USUAL));
     terms.amount(tx.amount);
     terms.text(&tx.customer.email);
     terms.phone(tx.customer.phone.as_deref());
@@ -160,9 +160,9 @@ pub(super) fn terms(tx: &Transaction) -> Vec<Term> {
 }
 
 /// Terms that are collected.
-struct Terms(Vec<Term>);
+struct Collected(Vec<Term>);
 
-impl Terms {
+impl Collected {
     fn push(&mut self, term: Term) {
         if !self.0.contains(&term) {
             self.0.push(term);
@@ -186,7 +186,7 @@ impl Terms {
         }
     }
 
-    /// A phone number. One that cannot be, such as the number of a bank account, is a text.
+    /// A phone number. Other texts, such as an IBAN, are texts.
     fn phone(&mut self, text: Option<&str>) {
         let text = text.unwrap_or_default();
         match phone::digits(text) {

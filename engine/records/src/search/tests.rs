@@ -124,7 +124,7 @@ async fn stored(store: &Store) -> Vec<Transaction> {
     rows.iter().map(read).collect()
 }
 
-/// A shop's payment with all that it can be found by.
+/// Payment of a shop with each value that a search finds.
 fn order() -> Transaction {
     let mut world = World::payment();
     world.tx = Transaction {
@@ -394,7 +394,7 @@ async fn attempts_of_a_deleted_connection_are_found_by_their_names() {
     }
 }
 
-/// What a payment costs: an ordinary one, and one with all that is searched.
+/// Costs of a payment with few values, and of [`order`].
 #[tokio::test]
 async fn a_payment_writes_a_row_for_each_new_term_and_none_in_its_other_commits() {
     let store = Store::memory();

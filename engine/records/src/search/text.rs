@@ -1,4 +1,4 @@
-//! What a typed text may mean: an id, a reference, a phone number, an amount, words.
+//! Meanings of a typed text: an id, a reference, a phone number, an amount, words.
 
 use std::iter::once;
 

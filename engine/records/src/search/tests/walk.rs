@@ -131,7 +131,7 @@ fn texts(term: &Term) -> Vec<String> {
     }
 }
 
-/// What a walk through all transactions finds, newest first.
+/// Walks through all transactions. Returns those that match, newest first.
 fn walked(all: &[Transaction], query: &SearchQuery) -> Vec<TransactionId> {
     let is_found = |tx: &&Transaction| {
         let is_own = tx.app == query.app && tx.environment == query.environment;
