@@ -14,6 +14,7 @@ use switchyard_engine::access::{
     AccessError, AmountLimit, Connection, ConnectionChange, ConnectionLimits, NewConnection,
 };
 use switchyard_engine::testing::amount;
+use switchyard_records::{SearchQuery, SearchText};
 use switchyard_tests::merchant::{Merchant, Reply, payment};
 
 const PAYS: &str = "4149518161";
@@ -136,6 +137,36 @@ async fn a_connection_is_not_deleted_while_an_attempt_is_open_there() -> anyhow:
     assert!(engine.access().connection(connection.id).is_none());
     let gone = engine.delete_connection(connection.id).await;
     assert!(matches!(gone, Err(AccessError::NotFound { .. })));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_of_a_deleted_connection_is_found_by_its_names() -> anyhow::Result<()> {
+    let merchant = Merchant::open().await?;
+    let [connection, _] = two(&merchant, Environment::Sandbox).await?;
+    let paid = paid(&merchant, merchant.secret()).await?;
+    let attempt = &paid.attempts[0];
+    assert_eq!(attempt.candidate.connection, connection.id);
+    let provider_id = attempt.provider_id.clone().unwrap_or_default();
+    let engine = &merchant.bench.engine;
+    for is_deleted in [false, true] {
+        if is_deleted {
+            engine.delete_connection(connection.id).await?;
+        }
+        for text in [&attempt.reference.to_string(), &provider_id] {
+            let query = SearchQuery {
+                app: paid.app,
+                environment: paid.environment,
+                kind: None,
+                text: SearchText::parse(text)?,
+                before: None,
+                limit: 10,
+            };
+            let found = engine.search(&query).await?.items;
+            let found: Vec<_> = found.iter().map(|tx| tx.id).collect();
+            assert_eq!(found, [paid.id], "{text}, deleted: {is_deleted}");
+        }
+    }
     Ok(())
 }
 

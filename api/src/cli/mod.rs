@@ -326,6 +326,7 @@ mod tests {
             "switchyard callbacks list con_x --state refused",
             "switchyard callbacks retry con_x cbk_x",
             "switchyard transactions list --status failed --json",
+            "switchyard transactions search awa@example.com --kind payout --limit 5",
             "switchyard transactions check po_x",
             "switchyard transactions resolve po_x --outcome succeeded --amount 25.00 --provider-id P9 --note seen",
             "switchyard transactions cancel py_x",

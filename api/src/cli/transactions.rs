@@ -1,12 +1,15 @@
 //! `switchyard transactions`.
 
+use std::fmt::Display;
+
 use clap::{Args, Subcommand};
 use switchyard_core::environment::Environment;
-use switchyard_core::ids::AttemptId;
+use switchyard_core::ids::{AttemptId, TransactionId};
 
 use super::client::{Answer, Client, query};
 use super::output::{Column, Output, aligned, cell, listed};
 use super::timeline::{ROW, rows};
+use crate::operator::contract::search::{FoundTransactions, SearchFilter};
 use crate::operator::contract::transactions::{
     Cancel, Checked, Facts, Resolve as Resolution, ResolveOutcome, Transaction, TransactionFilter,
     TransactionPage, TransactionSummary,
@@ -17,6 +20,8 @@ use crate::operator::contract::{Nothing, NumberOrText};
 pub enum Transactions {
     /// List an app's payments or payouts, newest first
     List(List),
+    /// Search an app's payments and payouts, newest first
+    Search(Search),
     /// Show a transaction with its timeline
     Show { transaction: String },
     /// Query the provider about the open attempt
@@ -84,6 +89,28 @@ pub struct List {
     page: usize,
 }
 
+#[derive(Args)]
+pub struct Search {
+    /// Id, reference, provider's id, e-mail, phone, amount (25.00, "USD 25"), metadata (value or
+    /// key:value) or words of a name
+    text: String,
+    /// The app's id [default: of the development server]
+    #[arg(long)]
+    app: Option<String>,
+    /// sandbox or live [default: live for an app with live transactions, otherwise sandbox]
+    #[arg(long)]
+    environment: Option<Environment>,
+    /// payment or payout [default: both]
+    #[arg(long, value_parser = ["payment", "payout"])]
+    kind: Option<String>,
+    /// Continue where the last page ended
+    #[arg(long)]
+    before: Option<TransactionId>,
+    /// Page size
+    #[arg(long, default_value_t = 20)]
+    limit: usize,
+}
+
 impl Transactions {
     pub async fn run(self, client: &Client) -> anyhow::Result<()> {
         let out = client.output;
@@ -99,6 +126,15 @@ impl Transactions {
                         page.current_page, page.last_page, page.total
                     ));
                 }
+            }
+            Self::Search(search) => {
+                let app = client.app(search.app.as_deref())?;
+                let path = format!("/apps/{app}/search?{}", query(&search.filter()));
+                let answer = client.get::<FoundTransactions>(&path).await?;
+                let found = &answer.data;
+                let more = found.more.as_ref().map(|more| more as &dyn Display);
+                out.page(&answer, (&found.transactions, "--before", more), COLUMNS)?;
+                out.note(found.environment.as_str());
             }
             Self::Show { transaction } => {
                 let answer = client.get(&format!("/transactions/{transaction}")).await?;
@@ -147,6 +183,18 @@ impl Resolve {
             another_charge: self.another_charge,
             surplus: self.surplus,
             message: self.message,
+        }
+    }
+}
+
+impl Search {
+    fn filter(&self) -> SearchFilter {
+        SearchFilter {
+            text: self.text.clone(),
+            environment: self.environment,
+            kind: self.kind.clone(),
+            before: self.before,
+            limit: Some(self.limit),
         }
     }
 }

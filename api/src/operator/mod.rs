@@ -29,6 +29,7 @@ mod provider_ids;
 mod rates;
 mod routing;
 mod schema_checks;
+mod search;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -75,6 +76,7 @@ fn described() -> OpenApiRouter<ApiState> {
         .merge(routing::routes())
         .merge(rates::routes())
         .merge(transactions::routes())
+        .merge(search::routes())
         .merge(manual_resolution::routes())
         .merge(cases::routes())
         .merge(hold::routes())

@@ -99,7 +99,7 @@ async fn list(
 
 /// The environment that an app works in: live once it has a live payment or payout, before that
 /// sandbox.
-async fn in_use(state: &ApiState, app: AppId) -> Result<Environment, Refused> {
+pub(super) async fn in_use(state: &ApiState, app: AppId) -> Result<Environment, Refused> {
     for kind in Kind::ALL {
         let query = ListQuery {
             app,

@@ -263,6 +263,30 @@ pub const CASES_COUNTED: usize = 10_000;
 pub const METADATA_KEYS: usize = 50;
 pub const METADATA_KEY_CHARACTERS: usize = 40;
 pub const METADATA_VALUE_CHARACTERS: usize = 500;
+/// Search terms of one transaction, each with an index row: its amount, e-mail, phone, names and
+/// recipient, and then metadata, description and attempts, which have limits of their own. An
+/// ordinary payment has about eight.
+pub const SEARCH_TERMS: usize = 64;
+/// Characters of a text that is a search term: an e-mail has up to 254, and longer texts are read,
+/// not searched.
+pub const SEARCH_TERM_CHARACTERS: usize = 254;
+/// Words of a customer's name, entries of the metadata in order of their keys, and words of the
+/// description that contain a digit, that are search terms. Shops put the number of an order there,
+/// in one to five entries.
+pub const SEARCH_NAME_WORDS: usize = 6;
+pub const SEARCH_METADATA: usize = 20;
+pub const SEARCH_DESCRIPTION_WORDS: usize = 4;
+/// Characters of a text to search for: the longest term. Of a text with more words than this only
+/// the whole is searched: each word costs reads of its own.
+pub const SEARCH_TEXT_CHARACTERS: usize = SEARCH_TERM_CHARACTERS;
+pub const SEARCH_TEXT_WORDS: usize = 6;
+/// Reads of the index and transactions read for one page of a search. A page with fewer matches
+/// ends there, with the place to continue from. A page of a single term has five reads.
+pub const SEARCH_READS: usize = 1_000;
+pub const SEARCH_LOADS: usize = 300;
+/// Deleted connections of an app whose attempts a search still finds by reference and by provider
+/// id, the latest ones.
+pub const SEARCH_PAST_CONNECTIONS: usize = 100;
 /// Characters of a description (decisions 2).
 pub const DESCRIPTION_CHARACTERS: usize = 255;
 /// Shortest and longest `expires_in` of a payment (decisions 2): time to fetch a phone, and the

@@ -124,6 +124,16 @@ async fn load(
         .map_err(|_| RecordError::damaged("customer", id))
 }
 
+/// The e-mail address of a customer.
+pub(super) async fn email_of(
+    store: &Store,
+    owner: (AppId, Environment),
+    id: CustomerId,
+) -> Result<Option<String>, RecordError> {
+    let stored = load(store, owner, id).await?;
+    Ok(stored.map(|stored| stored.customer.email))
+}
+
 /// A customer's row.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Stored {

@@ -16,6 +16,11 @@ const OPEN: u8 = b'g';
 /// First byte of the index of attempts by provider ids, in the index table.
 const NAME: u8 = b'n';
 
+/// First byte of the search index in the index table.
+const SEARCH: u8 = b's';
+/// First byte of the list of deleted connections in the index table.
+const PAST_CONNECTION: u8 = b'd';
+
 /// First byte of the cases' index in the index table.
 const CASE: u8 = b'c';
 
@@ -177,6 +182,68 @@ pub(super) fn name(connection: ConnectionId, kind: u8, text: &str) -> Vec<u8> {
     key.extend_from_slice(&connection.ulid().to_bytes());
     key.push(kind);
     key.extend_from_slice(text.as_bytes());
+    key
+}
+
+/// Bytes of a [`SearchPlace`] before its variant.
+pub(super) const SEARCH_TERM_BYTES: usize = 9;
+
+/// `s<hash of app, environment, kind and term><variant>`, which the ulid follows: the transactions
+/// with one term are adjacent, in order of time.
+pub(super) type SearchPlace = [u8; SEARCH_TERM_BYTES + 1];
+
+pub(super) fn search_term(hash: u64) -> [u8; SEARCH_TERM_BYTES] {
+    let mut key = [SEARCH; SEARCH_TERM_BYTES];
+    key[1..].copy_from_slice(&hash.to_be_bytes());
+    key
+}
+
+pub(super) fn search_place(hash: u64, variant: u8) -> SearchPlace {
+    let mut key = [variant; SEARCH_TERM_BYTES + 1];
+    key[..SEARCH_TERM_BYTES].copy_from_slice(&search_term(hash));
+    key
+}
+
+pub(super) const SEARCH_BYTES: usize = SEARCH_TERM_BYTES + 1 + 16;
+
+pub(super) fn search(place: &SearchPlace, ulid: Ulid) -> [u8; SEARCH_BYTES] {
+    let mut key = [0; SEARCH_BYTES];
+    let (head, tail) = key.split_at_mut(SEARCH_TERM_BYTES + 1);
+    head.copy_from_slice(place);
+    tail.copy_from_slice(&ulid.to_bytes());
+    key
+}
+
+pub(super) fn read_search(key: &[u8]) -> Option<Ulid> {
+    let ulid = key.get(SEARCH_TERM_BYTES + 1..)?.try_into().ok()?;
+    Some(Ulid::from_bytes(ulid))
+}
+
+/// `<app><environment><kind>`: the transactions that one search covers, in the hash of its keys.
+pub(super) fn search_owner(app: AppId, environment: Environment, kind: Kind) -> [u8; 18] {
+    let mut bytes = [0; 18];
+    bytes[..16].copy_from_slice(&app.ulid().to_bytes());
+    bytes[16] = environment_byte(environment);
+    bytes[17] = kind_byte(kind);
+    bytes
+}
+
+/// `d<app><environment>`, which the ulid of the connection follows.
+pub(super) fn past_connection_prefix(app: AppId, environment: Environment) -> Vec<u8> {
+    let mut key = Vec::with_capacity(34);
+    key.push(PAST_CONNECTION);
+    key.extend_from_slice(&app.ulid().to_bytes());
+    key.push(environment_byte(environment));
+    key
+}
+
+pub(super) fn past_connection(
+    app: AppId,
+    environment: Environment,
+    connection: ConnectionId,
+) -> Vec<u8> {
+    let mut key = past_connection_prefix(app, environment);
+    key.extend_from_slice(&connection.ulid().to_bytes());
     key
 }
 

@@ -2,7 +2,7 @@
 //! every key that is looked at begins with an app and the word sandbox.
 
 use super::customers::Stored;
-use super::{RecordError, cases, counts, keys, list, names, transactions};
+use super::{RecordError, cases, counts, keys, list, names, search, transactions};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, TransactionId};
 use switchyard_core::time::Timestamp;
@@ -83,6 +83,7 @@ async fn delete_transaction(
         }
         batch.require_version(Table::Transaction, key, tx.version);
         cases::delete(&mut batch, &tx);
+        search::delete(&mut batch, &tx);
         if let Some(at) = tx.wake_at() {
             batch.delete(Table::Timer, keys::timer(at, id));
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{RecordError, cases, counts, keys, names};
+use super::{RecordError, cases, counts, keys, names, search};
 use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::transaction::{Recorded, Transaction};
 use switchyard_store::{Batch, Direction, Store, StoreError, Table};
@@ -76,6 +76,7 @@ pub(super) fn write_indexes(batch: &mut Batch, before: Option<&Transaction>, aft
         }
     }
     cases::write(batch, before, after);
+    search::write(batch, before, after);
 }
 
 /// Which version of a gateway has an open attempt of a transaction, and at which connection.

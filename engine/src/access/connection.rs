@@ -14,6 +14,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AccountId, AppId, ConnectionId};
 use switchyard_core::limits::{CONNECTION_CONFIG_BYTES, CONNECTIONS_PER_APP};
 use switchyard_core::time::Timestamp;
+use switchyard_records::note_past_connection;
 use switchyard_store::Batch;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -252,7 +253,8 @@ impl Drop for Closed {
 }
 
 impl Deletion {
-    /// Deletes the connection with its credentials. Transactions that went through it keep its id.
+    /// Deletes the connection with its credentials. Transactions that went through it keep its id,
+    /// and a search still finds them by the names of their attempts there.
     pub async fn commit(self) -> Result<(), AccessError> {
         let Self {
             gate,
@@ -261,6 +263,10 @@ impl Deletion {
         } = self;
         let mut batch = Batch::new();
         rows::delete(&mut batch, Kind::Connection, connection.id);
+        let Connection {
+            app, environment, ..
+        } = *connection;
+        note_past_connection(&mut batch, app, environment, connection.id);
         gate.commit(batch, move |set| {
             set.remove_connection(&connection);
             drop(closed);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Engine, EngineError};
 use switchyard_core::ids::{AttemptId, ConnectionId, TransactionId};
 use switchyard_core::transaction::{Recorded, Transaction};
-use switchyard_records::{self as records, ListQuery, Listing};
+use switchyard_records::{self as records, ListQuery, Listing, SearchPage, SearchQuery};
 
 /// A page of what a provider calls attempts.
 pub struct ProviderIds {
@@ -34,6 +34,16 @@ impl Engine {
     /// A page of an app's transactions, newest first.
     pub async fn list(&self, query: &ListQuery) -> Result<Listing, EngineError> {
         Ok(records::list(self.store(), query).await?)
+    }
+
+    /// A page of an app's payments and payouts that a text names, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn search(&self, query: &SearchQuery) -> Result<SearchPage, EngineError> {
+        let connections = self.access().connections(query.app, query.environment);
+        let connections: Vec<_> = connections.iter().map(|one| one.id).collect();
+        Ok(records::search(self.store(), query, &connections).await?)
     }
 
     /// The provider's ids of a connection's attempts, in order, after `after`, each with its

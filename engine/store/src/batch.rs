@@ -290,9 +290,10 @@ pub fn counts<const N: usize>(row: Option<&[u8]>) -> [u64; N] {
     counts
 }
 
-/// A snapshot, an event, a customer, and the keys of a few index rows and timers.
+/// A snapshot, an event, a customer, and the keys of some index rows, search rows among them, and
+/// timers.
 const USUAL_BYTES: usize = 4_096;
-const USUAL_STEPS: usize = 16;
+const USUAL_STEPS: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,7 @@ pub mod keys;
 pub mod rates;
 pub mod routing;
 pub mod schemas;
+pub mod search;
 pub mod timeline;
 pub mod tokens;
 pub mod transactions;

@@ -5,7 +5,7 @@
 //! ranges change faster than programs: they are not looked at. Extensions, letters and numbers
 //! without an area code are not parsed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use super::country::{Country, countries, country};
@@ -58,6 +58,35 @@ pub fn is_old_number_of_benin(text: &str) -> bool {
         .find_map(|code| digits.strip_prefix(code))
         .unwrap_or(&digits);
     national.len() == 8 && !national.starts_with('0')
+}
+
+/// The digits of a text that may be a phone number in any spelling, with or without the calling
+/// code. `None`: it has other letters, or fewer than [`SHORTEST_NATIONAL`] digits.
+pub fn digits(text: &str) -> Option<String> {
+    let (_, digits) = clean(text)?;
+    (digits.len() >= SHORTEST_NATIONAL).then_some(digits)
+}
+
+/// Whether `typed` may be another spelling of the number `known`, both as [`digits`] returns them:
+/// with or without the calling code, an international prefix, or the trunk prefix of a country.
+/// Numbers that have one national number in two countries differ when both calling codes are given.
+pub fn is_same(known: &str, typed: &str) -> bool {
+    let dialled = INTERNATIONAL_PREFIXES.iter().chain(trunks());
+    let stripped = dialled.filter_map(|prefix| typed.strip_prefix(prefix));
+    let mut spellings = std::iter::once(typed).chain(stripped);
+    spellings.any(|spelling| {
+        let is_whole = spelling.len() >= SHORTEST_NATIONAL;
+        is_whole && (known.ends_with(spelling) || spelling.ends_with(known))
+    })
+}
+
+/// The trunk prefixes of all countries.
+fn trunks() -> impl Iterator<Item = &'static &'static str> {
+    static TRUNKS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+        let trunks = countries().iter().map(|country| country.numbering.trunk);
+        trunks.filter(|trunk| !trunk.is_empty()).collect()
+    });
+    TRUNKS.iter()
 }
 
 /// The digits of `text`, and whether a plus stands before them.
@@ -178,6 +207,9 @@ const E164_DIGITS: usize = 15;
 /// Digits of a calling code.
 const LONGEST_CODE: usize = 3;
 const SHORTEST_BARE: usize = 11;
+/// Digits of the shortest number that [`digits`] takes for one. A few islands have shorter ones.
+pub const SHORTEST_NATIONAL: usize = 7;
+const INTERNATIONAL_PREFIXES: [&str; 2] = ["00", "011"];
 
 #[cfg(test)]
 mod tests {
@@ -321,6 +353,45 @@ mod tests {
         ];
         for (text, default) in table {
             assert_eq!(normalise(text, default), None, "{text} in {default:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_recognised_in_each_spelling() {
+        let known = digits("+2290197000000").unwrap();
+        for same in [
+            "+229 01 97 00 00 00",
+            "00229 01 97 00 00 00",
+            "011 229 01 97 00 00 00",
+            "2290197000000",
+            "0197000000",
+            "01.97.00.00.00",
+            "97 00 00 00",
+            "٩٧٠٠٠٠٠٠",
+        ] {
+            assert!(is_same(&known, &digits(same).unwrap()), "{same}");
+        }
+        for other in [
+            "+228 01 97 00 00 00",
+            "+229 97 00 00 00",
+            "97 00 00 01",
+            "0297000000",
+        ] {
+            assert!(!is_same(&known, &digits(other).unwrap()), "{other}");
+        }
+        for (known, spelling) in [
+            ("+33612345678", "06 12 34 56 78"),
+            ("+33612345678", "+33 (0)6 12 34 56 78"),
+            ("+36201234567", "06 20 123 4567"),
+            ("+79123456789", "8 912 345-67-89"),
+            ("+2203012345", "301 2345"),
+            ("97000000", "+229 97 00 00 00"),
+        ] {
+            let known = digits(known).unwrap();
+            assert!(is_same(&known, &digits(spelling).unwrap()), "{spelling}");
+        }
+        for text in ["", "+", "123 456", "97 00 00 0x", "9".repeat(21).as_str()] {
+            assert_eq!(digits(text), None, "{text}");
         }
     }
 
