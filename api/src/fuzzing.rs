@@ -34,7 +34,6 @@ pub fn server(engine: &Engine) -> anyhow::Result<Router> {
         draining,
         trust: routes::trust(&settings)?,
         request_timeout: settings.server.request_timeout.0,
-        console: None,
     };
     Ok(parts.all())
 }
