@@ -9,7 +9,7 @@ use serde::Deserialize;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{Kind, Status, Transaction};
 use switchyard_engine::engine::Engine;
-use switchyard_records::{ListQuery, Listing};
+use switchyard_records::{ListQuery, Listing, SearchPage, SearchQuery, SearchText};
 use switchyard_users::Action;
 
 use super::frame::Frame;
@@ -26,6 +26,10 @@ pub struct Filter {
     from: String,
     to: String,
     page: String,
+    /// Text that is searched for. The other fields but `before` do not apply then.
+    q: String,
+    /// Place from which a search goes on.
+    before: String,
 }
 
 #[derive(Template)]
@@ -34,6 +38,8 @@ struct List {
     frame: Frame,
     heading: String,
     here: String,
+    /// `None`: nothing is searched for.
+    search: Option<SearchView>,
     status: Option<&'static str>,
     from: String,
     to: String,
@@ -45,6 +51,12 @@ struct List {
     range: String,
     newer: Option<String>,
     older: Option<String>,
+}
+
+/// Text that was searched for.
+struct SearchView {
+    text: String,
+    error: Option<String>,
 }
 
 /// Link to the transactions of one status.
@@ -93,12 +105,68 @@ pub async fn payouts(Scoped(page): Scoped, Query(filter): Query<Filter>) -> Resp
 async fn show(page: &Page, kind: Kind, filter: &Filter) -> Result<Response, Failed> {
     page.permit(Action::ViewPayments)?;
     let scope = page.scope().ok_or(Failed::NotFound)?;
+    if !filter.q.trim().is_empty() {
+        return search(page, kind, filter).await;
+    }
     let (query, dates) = query(scope, kind, filter, page.text());
     let engine = page.state.engine();
     let listing = engine.list(&query).await?;
     let list = List {
         tabs: tabs(engine, page, &query, filter).await?,
         ..list(page, (&query, dates), filter, &listing)
+    };
+    Ok(shown(page, &list))
+}
+
+/// Shows the transactions that a text finds, newest first.
+async fn search(page: &Page, kind: Kind, filter: &Filter) -> Result<Response, Failed> {
+    let scope = page.scope().ok_or(Failed::NotFound)?;
+    let (text, name) = (page.text(), segment(kind));
+    let (found, error) = match SearchText::parse(&filter.q) {
+        Ok(parsed) => {
+            let query = SearchQuery {
+                app: scope.app.id,
+                environment: scope.environment,
+                kind: Some(kind),
+                text: parsed,
+                before: filter.before.parse().ok(),
+                limit: PER_PAGE,
+            };
+            (page.state.engine().search(&query).await?, None)
+        }
+        Err(_) => {
+            let error = text.say("console-search-too-long");
+            (SearchPage::default(), Some(error))
+        }
+    };
+    let older = found.more.map(|more| {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.append_pair("q", &filter.q);
+        query.append_pair("before", &more.to_string());
+        page.in_scope(&format!("{name}?{}", query.finish()))
+    });
+    let list = List {
+        frame: page.frame(&format!("console-{name}"), name),
+        heading: text.say(&format!("console-{name}")),
+        here: page.in_scope(name),
+        search: Some(SearchView {
+            text: filter.q.clone(),
+            error,
+        }),
+        status: None,
+        from: String::new(),
+        to: String::new(),
+        dates: None,
+        is_filtered: true,
+        tabs: Vec::new(),
+        days: days(page, &found.items),
+        empty: Empty {
+            title: text.with("console-search-none-title", &[("text", &filter.q)]),
+            text: text.say("console-search-none"),
+        },
+        range: String::new(),
+        newer: None,
+        older,
     };
     Ok(shown(page, &list))
 }
@@ -125,6 +193,7 @@ fn list(
         frame: page.frame(&format!("console-{name}"), name),
         heading: text.say(&format!("console-{name}")),
         here: page.in_scope(name),
+        search: None,
         status: query.status.map(Status::as_str),
         from: filter.from.clone(),
         to: filter.to.clone(),

@@ -279,6 +279,33 @@ async fn a_merchant_sees_their_payments_and_each_with_its_timeline() {
 }
 
 #[tokio::test]
+async fn a_search_finds_a_payment_by_what_is_known_of_it() {
+    let world = World::new(SecondFactor::Optional).await;
+    let id = world.payment().await;
+    world.user("ada@example.com", Some(world.account())).await;
+    let cookie = world.signed_in("ada@example.com").await;
+    let email = customer().email.to_uppercase().replace('@', "%40");
+    for (text, is_found) in [
+        (id.as_str(), true),
+        (email.as_str(), true),
+        ("148500", true),
+        ("USD+148500.00", true),
+        ("148501", false),
+        ("%3Cscript%3E", false),
+    ] {
+        let path = world.in_app(&format!("payments?q={text}"));
+        let shown = world.get(&path, &cookie).await;
+        assert_eq!(shown.status, StatusCode::OK);
+        let has_row = shown.body.contains(&format!("payments/{id}"));
+        assert_eq!(has_row, is_found, "{text}");
+        assert!(!shown.body.contains("<script>"));
+    }
+    let path = world.in_app(&format!("payouts?q={id}"));
+    let payouts = world.get(&path, &cookie).await;
+    assert!(payouts.body.contains("Nothing matches"));
+}
+
+#[tokio::test]
 async fn an_app_of_another_account_does_not_exist() {
     let world = World::new(SecondFactor::Optional).await;
     let id = world.payment().await;
