@@ -112,6 +112,28 @@ async function aPaymentIsCancelled(page, app, payment) {
   assert.equal(await page.getByRole('button', { name: 'Cancel the payment' }).count(), 0);
 }
 
+/** Path of the page of a person who has accepted an invitation; another invitation stays open. */
+async function aPersonIsInvited(page, app) {
+  const links = [];
+  for (const [email, name] of [['grace@example.com', 'Grace Hopper'], ['invited@example.com', 'Not yet here']]) {
+    await page.goto(`${app}/team/new`);
+    await page.getByLabel('E-mail').fill(email);
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Support').check();
+    await page.getByRole('button', { name: 'Invite a person' }).click();
+    links.push(await page.getByLabel('Invitation link').inputValue());
+  }
+  const other = await page.context().browser().newContext({ javaScriptEnabled: false, locale: 'en' });
+  const invited = await other.newPage();
+  await invited.goto(links[0]);
+  await invited.getByLabel('New password').fill('violet teapots hum softly');
+  await invited.getByRole('button', { name: 'Save' }).click();
+  await invited.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await other.close();
+  await page.goto(`${app}/team`);
+  return page.getByRole('link', { name: 'Grace Hopper' }).getAttribute('href');
+}
+
 test('developers in the console', async (t) => {
   const server = await startServer(t);
   const browser = await openBrowser(t);
@@ -148,6 +170,11 @@ test('developers in the console', async (t) => {
     delivery,
     confirm: `${server.base}/console/confirm`,
     actions: `${app}/payments/${waiting.id}`,
+    search: `${app}/payments?q=ada%40example.com`,
+    'search-none': `${app}/payments?q=nothing+like+this`,
+    team: `${app}/team`,
+    'team-new': `${app}/team/new`,
+    'team-member': `${server.base}${await aPersonIsInvited(page, app)}`,
   };
   await t.test('pages fit, in both languages', () => pagesFit(page, all));
   await t.test('axe finds nothing', () => axeFindsNothing(browser, context, all));

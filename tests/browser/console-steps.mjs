@@ -10,6 +10,9 @@ const SCHEMES = ['light', 'dark'];
 /** A sign-in link that the server printed at its start. */
 export const printed = (server, who) => server.log().match(new RegExp(`console \\(${who}\\)\\s+(\\S+)`))[1];
 
+/** Address of a page that is then shown in a language. */
+const inLanguage = (url, lang) => `${url}${url.includes('?') ? '&' : '?'}lang=${lang}`;
+
 /** Calls `look` with each page at each size, in light and dark. */
 async function inEveryForm(page, all, look) {
   for (const [size, viewport] of Object.entries(SIZES)) {
@@ -24,7 +27,7 @@ async function inEveryForm(page, all, look) {
 export async function pagesFit(page, all) {
   for (const lang of ['en', 'fr']) {
     await inEveryForm(page, all, async (name, url, form) => {
-      await page.goto(`${url}?lang=${lang}`);
+      await page.goto(inLanguage(url, lang));
       const path = screenshotPath(`console-${name}-${form}-${lang}`);
       await page.screenshot({ path, fullPage: true });
       const html = page.locator('html');
@@ -39,7 +42,7 @@ export async function axeFindsNothing(browser, context, all) {
   const scripted = await browser.newContext({ locale: 'en', bypassCSP: true, storageState });
   const page = await scripted.newPage();
   await inEveryForm(page, all, async (name, url, form) => {
-    await page.goto(`${url}?lang=en`);
+    await page.goto(inLanguage(url, 'en'));
     assert.deepEqual(await accessibilityProblems(page), [], `${name} ${form}`);
   });
   await scripted.close();
