@@ -65,11 +65,10 @@ impl<P: OfReader + Send> FromRequest<ConsoleState> for Sent<P> {
         let (mut parts, body) = request.into_parts();
         let reader = P::from_request_parts(&mut parts, state).await?;
         let page = reader.page();
-        let refused = |status, message| Err(page.message(status, message));
         let form =
             Form::<Vec<(String, String)>>::from_request(Request::from_parts(parts, body), state);
         let Ok(Form(pairs)) = form.await else {
-            return refused(StatusCode::BAD_REQUEST, "console-form-unreadable");
+            return Err(page.message(StatusCode::BAD_REQUEST, "console-form-unreadable"));
         };
         let mut fields = Fields {
             pairs,
@@ -77,12 +76,12 @@ impl<P: OfReader + Send> FromRequest<ConsoleState> for Sent<P> {
         };
         let token = page.session_token().unwrap_or_default();
         if !is_csrf_token(token, fields.text("csrf")) {
-            return refused(StatusCode::BAD_REQUEST, "console-form-expired");
+            return Err(page.message(StatusCode::BAD_REQUEST, "console-form-expired"));
         }
         let number = fields.text("form");
         if !number.is_empty() {
             let Some(number) = state.sent_forms().claim(number) else {
-                return refused(StatusCode::CONFLICT, "console-form-repeated");
+                return Err(page.message(StatusCode::CONFLICT, "console-form-repeated"));
             };
             fields.number = Some(number);
         }

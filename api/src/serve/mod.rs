@@ -15,13 +15,13 @@ pub mod folders;
 mod gateways;
 mod http;
 mod listener;
+mod listeners;
 mod quiet;
 mod reload;
 pub(crate) mod routes;
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,6 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use switchyard_core::directory::Directory;
 use switchyard_core::environment::Environment;
-use switchyard_core::limits::{ADMIN_CONNECTIONS, CONSOLE_CONNECTIONS};
 use switchyard_engine::access::{
     Access, AccessError, DevelopmentKeys, MasterKey, MasterKeyError, Options, SettingsToken, Vault,
     VaultError,
@@ -46,7 +45,6 @@ use switchyard_system::clock::Clock;
 use switchyard_system::descriptors;
 use switchyard_system::dumps;
 use switchyard_system::ids::Ids;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -54,9 +52,10 @@ use tokio::time::Instant;
 use crate::config::{Problem, Settings, StoreBackend};
 use crate::operations::{self, DiskReserve, Draining, Operations, StopSignals, Surroundings};
 use crate::state::ApiState;
-use admission::{Admission, Totals};
+use admission::Totals;
 use backups::{BackupContents, Schedule};
 use copy::RunningCopy;
+use listeners::Listeners;
 
 pub use examine::examine;
 pub use reload::Source;
@@ -126,19 +125,11 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     let (mut settings, warnings) = (examined.settings, examined.problems);
     let started_with = settings.clone();
     let totals = totals(&settings)?;
-    let admin = match settings.admin_listen() {
-        Some(address) => Some(bind(address, "server.admin_listen").await?),
-        None => None,
-    };
-    let console = match settings.console_listen() {
-        Some(address) => Some(bind(address, "console.listen").await?),
-        None => None,
-    };
-    let listener = bind(settings.server.listen, "server.listen or --port").await?;
+    let listeners = Listeners::bind(&settings).await?;
     // After this, SIGTERM and SIGINT shut the server down, also during the start.
     let signals = StopSignals::listen()?;
     // The same, unless port 0 asked for any that is free.
-    settings.server.listen = listener.local_addr()?;
+    settings.server.listen = listeners.public.local_addr()?;
     make_folder(&settings)?;
     let ids = Ids::system();
     let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
@@ -173,14 +164,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         trust: routes::trust(&settings)?,
         request_timeout: settings.server.request_timeout.0,
     };
-    let admin_address = admin.as_ref().map(TcpListener::local_addr).transpose()?;
-    let admin_address = admin_address.unwrap_or(settings.server.listen);
-    tracing::info!(
-        address = %settings.server.listen,
-        %admin_address,
-        public_url = settings.public_url(),
-        "Switchyard serves."
-    );
+    listeners.announce(&settings)?;
     warn_of_settings(&warnings);
     warn_of_hold(&engine);
     warn_of_development(&settings, &engine);
@@ -188,12 +172,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         let links = console::seed(&console.users, &engine, &settings, &keys).await?;
         development::welcome(&settings, &keys, &links)?;
     }
-    let listeners = Listeners {
-        public: listener,
-        admin,
-        console,
-    };
-    let doors = tokio::spawn(open_doors(listeners, parts, totals, settings.clone()));
+    let doors = tokio::spawn(listeners.serve(parts, totals, settings.clone()));
     let ended = run_until_shutdown(doors, draining, signals, &settings, &engine).await;
     if let Some(copy) = copy {
         copy.ended().await;
@@ -261,51 +240,6 @@ async fn reasons(store: &Store, start: Start) -> anyhow::Result<Reasons> {
         restored: store.restored().await?,
         is_ordered: start.is_held || start.loss == Loss::Accept,
     })
-}
-
-async fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}: another program may use the port; choose another with {setting}")
-    })
-}
-
-/// Listeners of the server.
-struct Listeners {
-    public: TcpListener,
-    /// For operators, balancers and Prometheus. `None`: the public one serves them.
-    admin: Option<TcpListener>,
-    /// For the console. `None`: it is off, or the public one serves it.
-    console: Option<TcpListener>,
-}
-
-/// Serves on all listeners.
-async fn open_doors(
-    listeners: Listeners,
-    parts: routes::ServerContext,
-    totals: Totals,
-    settings: Settings,
-) {
-    let drain_delay = settings.server.shutdown_delay.0;
-    let of_address = settings.server.max_connections_per_address;
-    let proxies = parts.trust.proxies.clone();
-    let public = Admission::new("public", totals.connections, of_address, proxies.clone());
-    let draining = parts.draining.clone();
-    let serve = async |listener: Option<TcpListener>, admission, routes| {
-        if let Some(listener) = listener {
-            listener::serve(listener, admission, routes, draining.clone(), drain_delay).await;
-        }
-    };
-    let of_public = match listeners.admin {
-        Some(_) => parts.public(),
-        None => parts.all(),
-    };
-    let operators = Admission::new("admin", ADMIN_CONNECTIONS, 0, proxies.clone());
-    let users = Admission::new("console", CONSOLE_CONNECTIONS, of_address, proxies);
-    tokio::join!(
-        serve(Some(listeners.public), public, of_public),
-        serve(listeners.admin, operators, parts.admin()),
-        serve(listeners.console, users, parts.console()),
-    );
 }
 
 fn surroundings(settings: &Settings) -> Surroundings {

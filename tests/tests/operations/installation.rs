@@ -196,7 +196,7 @@ impl Installation {
     }
 
     /// Answer of the operator's command line, with `--json`.
-    fn ask(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+    pub fn ask(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let said = Command::new(self.folder.path().join("usr/local/bin/switchyard"))
             .args(arguments)
             .arg("--json")

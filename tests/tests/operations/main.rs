@@ -2,6 +2,7 @@
 //! content of log and metrics, and the handling of bytes on a bare socket.
 
 mod backups;
+mod console;
 mod crowd;
 mod disk;
 mod doctor;
