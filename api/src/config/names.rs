@@ -42,7 +42,10 @@ pub fn nearest_setting(path: &str) -> Option<String> {
         return Some(format!("{section}.{near}"));
     }
     let ends_alike = |known: &&String| known.rsplit('.').next() == Some(name);
-    let elsewhere = known.iter().find(ends_alike).cloned();
+    // Of several sections with the name, the server's is the most likely one.
+    let of_server = |known: &&String| known.starts_with("server.");
+    let elsewhere = known.iter().filter(ends_alike).max_by_key(of_server);
+    let elsewhere = elsewhere.cloned();
     elsewhere.or_else(|| nearest(path, known.iter().map(String::as_str)))
 }
 

@@ -78,12 +78,14 @@ fn replayed(tx: &Transaction, events: &[Event], as_stored: bool) -> Option<Promi
     for event in events {
         direct = evolve(direct, event, NOW);
     }
-    // Reports after the end change the charges, as they add cases, and nothing else.
+    // Reports after the end change the charges, as they add cases, a person's check changes the
+    // times of queries, and nothing changes anything else.
     let attempts = |tx: &Transaction| {
         let mut attempts = tx.attempts.clone();
-        attempts
-            .iter_mut()
-            .for_each(|attempt| attempt.charges.clear());
+        for attempt in &mut attempts {
+            attempt.charges.clear();
+            (attempt.last_query_at, attempt.next_query_at) = (None, None);
+        }
         attempts
     };
     if is_final && (direct.state != tx.state || attempts(&direct) != attempts(tx)) {
