@@ -33,6 +33,16 @@ pub struct ConsoleAccess {
     pub url: String,
 }
 
+/// Path of all pages of the console.
+pub const CONSOLE_PATH: &str = "/console";
+
+impl ConsoleAccess {
+    /// Address of a single-use link for a user.
+    pub fn link_url(&self, token: &str) -> String {
+        format!("{}{CONSOLE_PATH}/link/{token}", self.url)
+    }
+}
+
 /// HTTP settings: client address and country headers, development mode.
 #[derive(Clone, Debug, Default)]
 pub struct HttpSettings {

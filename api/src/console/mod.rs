@@ -51,10 +51,10 @@ use self::developers::{deliveries, keys, webhooks};
 use self::page::{Failed, Page};
 use self::state::ConsoleState;
 use crate::pages::messages;
-use crate::state::{ApiState, ConsoleAccess};
+use crate::state::{ApiState, CONSOLE_PATH, ConsoleAccess};
 
 /// Path of all pages of the console.
-pub const PREFIX: &str = "/console";
+pub const PREFIX: &str = CONSOLE_PATH;
 /// Password of the users that development mode makes, on the machine of a developer.
 pub const DEVELOPMENT_PASSWORD: &str = "violet-teapots-locally";
 /// Largest form that is read, in bytes.

@@ -17,13 +17,11 @@ pub struct ConsoleState(Arc<Inner>);
 
 struct Inner {
     api: ApiState,
-    users: Users,
+    access: ConsoleAccess,
     sent_forms: SentForms,
     /// Path of the console's URL, without a slash at its end: most often empty.
     base: String,
     host: String,
-    /// Address of the console for its users, without a slash at its end.
-    url: String,
     /// Users reach the console by https.
     https: bool,
 }
@@ -36,10 +34,9 @@ impl ConsoleState {
         Self(Arc::new(Inner {
             base: path.trim_end_matches('/').to_owned(),
             host: host.unwrap_or_default().to_owned(),
-            url: access.url.clone(),
             https: public.as_ref().is_some_and(|url| url.scheme() == "https"),
             api,
-            users: access.users.clone(),
+            access: access.clone(),
             sent_forms: SentForms::default(),
         }))
     }
@@ -57,7 +54,7 @@ impl ConsoleState {
     }
 
     pub fn users(&self) -> &Users {
-        &self.0.users
+        &self.0.access.users
     }
 
     pub fn sent_forms(&self) -> &SentForms {
@@ -66,8 +63,7 @@ impl ConsoleState {
 
     /// Address of a single-use link for a user.
     pub fn link_url(&self, token: &str) -> String {
-        let (url, prefix) = (&self.0.url, super::PREFIX);
-        format!("{url}{prefix}/link/{token}")
+        self.0.access.link_url(token)
     }
 
     /// Path before all addresses, without a slash at its end: most often empty.

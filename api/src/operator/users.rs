@@ -12,7 +12,6 @@ use utoipa_axum::routes;
 use super::contract::users::{FirstUser, InvitationLink, User};
 use super::error::{Answer, Refused, internal, invalid, not_found};
 use super::input::{Body, created, ok};
-use crate::console;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::state::{ApiState, ConsoleAccess};
@@ -78,8 +77,7 @@ async fn invite(
         .users
         .invite_first(new.account, invitation, &origin)
         .await?;
-    let path = format!("{}/link/{}", console::PREFIX, made.token.expose());
-    let view = InvitationLink::new(&made, format!("{}{path}", console.url));
+    let view = InvitationLink::new(&made, console.link_url(made.token.expose()));
     created("User invited successfully", &view)
 }
 

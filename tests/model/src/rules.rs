@@ -160,4 +160,8 @@ pub const UNREACHED: &[(&str, &str)] = &[
         "refusal phone_restricted",
         "the modelled payment has no restriction",
     ),
+    (
+        "refusal which_attempt",
+        "the modelled person always names the attempt",
+    ),
 ];

@@ -90,7 +90,6 @@ pub(super) const USERS: &[Uses] = &[
             "password",
             "role",
             "rows",
-            "team",
             "user",
             "users",
         ],
