@@ -118,8 +118,8 @@ async function aPersonIsInvited(page, app) {
   for (const [email, name] of [['grace@example.com', 'Grace Hopper'], ['invited@example.com', 'Not yet here']]) {
     await page.goto(`${app}/team/new`);
     await page.getByLabel('E-mail').fill(email);
-    await page.getByLabel('Name').fill(name);
-    await page.getByLabel('Support').check();
+    await page.getByLabel('Name', { exact: true }).fill(name);
+    await page.getByRole('radio', { name: /^Support/ }).check();
     await page.getByRole('button', { name: 'Invite a person' }).click();
     links.push(await page.getByLabel('Invitation link').inputValue());
   }
