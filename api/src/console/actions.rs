@@ -2,10 +2,9 @@
 
 use axum::extract::Path;
 use axum::response::Response;
-use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{Kind, Operator};
 use switchyard_engine::engine::EngineError;
-use switchyard_users::{Action, Permit};
+use switchyard_users::{Action, AuditResult, Permit};
 
 use super::answer;
 use super::form::{Fields, Sent};
@@ -47,7 +46,8 @@ async fn check(page: &Page, kind: Kind, id: &str) -> Result<&'static str, Failed
     let permit = page.permit(Action::QueryProvider)?;
     let id = one_of_scope(page, kind, id).await?.id;
     let checked = page.state.engine().check(id, author(&permit)).await;
-    audited(page, &permit, id).await?;
+    page.audit(permit.entry(id).with_result(result_of(&checked)))
+        .await?;
     match checked {
         Ok(checked) => Ok(match (checked.asked, checked.answered) {
             (false, _) => "asked-recently",
@@ -63,7 +63,8 @@ async fn cancel(page: &Page, kind: Kind, id: &str) -> Result<&'static str, Faile
     let id = one_of_scope(page, kind, id).await?.id;
     let engine = page.state.engine();
     let cancelled = engine.cancel_by_hand(id, author(&permit), None).await;
-    audited(page, &permit, id).await?;
+    page.audit(permit.entry(id).with_result(result_of(&cancelled)))
+        .await?;
     match cancelled {
         Ok(after) if after.state.is_final() => Ok("cancelled"),
         Ok(_) => Ok("cancel-asked"),
@@ -79,8 +80,13 @@ fn author(permit: &Permit) -> Operator {
     }
 }
 
-async fn audited(page: &Page, permit: &Permit, id: TransactionId) -> Result<(), Failed> {
-    page.audit(permit.entry(id)).await
+/// Result of an action for the audit log.
+const fn result_of<T>(done: &Result<T, EngineError>) -> AuditResult {
+    match done {
+        Ok(_) => AuditResult::Succeeded,
+        Err(EngineError::Refused(_)) => AuditResult::Refused,
+        Err(_) => AuditResult::Failed,
+    }
 }
 
 /// The notice about an action that the transaction's state does not allow.

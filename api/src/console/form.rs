@@ -23,6 +23,12 @@ pub struct Fields {
     number: Option<FormNumber>,
 }
 
+/// Error that the reader can correct, beside the field that it is about.
+pub struct FieldError {
+    pub field: &'static str,
+    pub text: String,
+}
+
 /// Numbers of forms that have taken effect, or are being processed.
 #[derive(Clone, Default)]
 pub struct SentForms(Arc<Mutex<Numbers>>);
@@ -34,7 +40,7 @@ struct Numbers {
     order: VecDeque<String>,
 }
 
-/// Claim of a form's number, given up on drop unless the form took effect.
+/// Claim of a form's number, released on drop unless the form took effect.
 struct FormNumber {
     forms: SentForms,
     number: String,
@@ -112,6 +118,12 @@ impl Fields {
         if let Some(number) = &mut self.number {
             number.is_kept = true;
         }
+    }
+}
+
+impl FieldError {
+    pub const fn new(field: &'static str, text: String) -> Self {
+        Self { field, text }
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Frame {
     pub csrf: String,
     /// Number of the form: it takes effect once.
     pub form: String,
-    pub notice: Option<Notice>,
+    pub notice: Option<StatusMessage>,
     pub languages: Vec<LanguageLink>,
     /// App and environment. `None`: the page is about neither.
     pub scope: Option<ScopeView>,
@@ -59,7 +59,7 @@ pub struct ScopeView {
 }
 
 /// Result of the form that led to the page.
-pub struct Notice {
+pub struct StatusMessage {
     pub text: String,
     pub is_error: bool,
 }

@@ -23,7 +23,7 @@ use switchyard_users::{
 };
 
 use super::cookies;
-use super::frame::{Frame, LanguageLink, Link, Notice, ScopeView};
+use super::frame::{Frame, LanguageLink, Link, ScopeView, StatusMessage};
 use super::messages_of::{role_name, role_names};
 use super::state::ConsoleState;
 use super::text::Text;
@@ -442,10 +442,10 @@ impl Page {
     }
 
     /// The notice that `?done=` names.
-    fn notice(&self) -> Option<Notice> {
+    fn notice(&self) -> Option<StatusMessage> {
         let done = self.query("done")?;
         let known = NOTICES.iter().find(|(name, _)| *name == done);
-        known.map(|(name, is_error)| Notice {
+        known.map(|(name, is_error)| StatusMessage {
             text: self.text().say(&format!("console-done-{name}")),
             is_error: *is_error,
         })
@@ -526,7 +526,7 @@ impl Page {
 }
 
 /// Results of forms, and whether each is an error.
-const NOTICES: [(&str, bool); 23] = [
+const NOTICES: &[(&str, bool)] = &[
     ("key-deleted", false),
     ("webhook-made", false),
     ("webhook-saved", false),

@@ -10,7 +10,7 @@ use switchyard_users::{
     Action, Link, NewInvitation, NewLink, Purpose, Role, Scope as RoleScope, User, UsersError,
 };
 
-use super::form::{Fields, Sent};
+use super::form::{FieldError, Fields, Sent};
 use super::frame::Frame;
 use super::messages_of::role_name;
 use super::page::{Failed, Page, Scoped};
@@ -51,8 +51,7 @@ struct InvitePage {
     email: String,
     name: String,
     roles: Vec<RoleChoice>,
-    error: Option<String>,
-    field: &'static str,
+    error: Option<FieldError>,
 }
 
 /// Option of a role.
@@ -79,7 +78,7 @@ struct MemberPage {
     list: String,
     member: MemberRow,
     roles: Vec<RoleChoice>,
-    error: Option<String>,
+    error: Option<FieldError>,
 }
 
 /// App, environment and user in the address of a member's page.
@@ -167,19 +166,13 @@ async fn send_invitation(page: &Page, fields: &mut Fields) -> Result<Response, F
     };
     match page.state.users().invite(&permit, new).await {
         Ok(made) => {
-            let page = invited(page, &made);
             fields.took_effect();
-            Ok(page)
+            Ok(invited(page, &made))
         }
         Err(error) => {
-            let (field, text) = problem(page, error)?;
+            let error = Some(problem(page, error)?);
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            Ok(invite_page(
-                page,
-                status,
-                (email, name, role),
-                Some((field, text)),
-            ))
+            Ok(invite_page(page, status, (email, name, role), error))
         }
     }
 }
@@ -188,9 +181,8 @@ fn invite_page(
     page: &Page,
     status: StatusCode,
     (email, name, role): (&str, &str, Role),
-    problem: Option<(&'static str, String)>,
+    error: Option<FieldError>,
 ) -> Response {
-    let (field, error) = problem.map_or(("", None), |(field, text)| (field, Some(text)));
     let form = InvitePage {
         frame: page.frame("console-team-invite", "team"),
         list: page.in_scope("team"),
@@ -198,7 +190,6 @@ fn invite_page(
         name: name.to_owned(),
         roles: roles(page, role),
         error,
-        field,
     };
     page.show(status, &form)
 }
@@ -261,9 +252,9 @@ async fn change_member(page: &Page, id: &str, fields: &mut Fields) -> Result<Res
             Ok(page.go(&page.in_scope(&format!("team?done={notice}"))))
         }
         Err(error) => {
-            let (_, text) = problem(page, error)?;
+            let error = problem(page, error)?;
             let status = StatusCode::UNPROCESSABLE_ENTITY;
-            Ok(member_page(page, status, &user, role, Some(text)))
+            Ok(member_page(page, status, &user, role, Some(error)))
         }
     }
 }
@@ -273,7 +264,7 @@ fn member_page(
     status: StatusCode,
     user: &User,
     role: Role,
-    error: Option<String>,
+    error: Option<FieldError>,
 ) -> Response {
     let one = MemberPage {
         frame: page.frame("console-team-member", "team"),
@@ -285,17 +276,15 @@ fn member_page(
     page.show(status, &one)
 }
 
-/// The field and the text of an error that the reader can correct.
-fn problem(page: &Page, error: UsersError) -> Result<(&'static str, String), Failed> {
-    let text = page.text();
-    match error {
-        UsersError::Invalid { field: "email", .. } => {
-            Ok(("email", text.say("console-email-invalid")))
-        }
-        UsersError::Invalid { field, .. } => Ok((field, text.say("console-name-invalid"))),
-        UsersError::NotPossible(_) => Ok(("", text.say("console-team-not-possible"))),
-        error => Err(error.into()),
-    }
+/// The error of a form, or the reason why the page cannot be shown.
+fn problem(page: &Page, error: UsersError) -> Result<FieldError, Failed> {
+    let (field, message) = match error {
+        UsersError::Invalid { field: "email", .. } => ("email", "console-email-invalid"),
+        UsersError::Invalid { field, .. } => (field, "console-name-invalid"),
+        UsersError::NotPossible(_) => ("", "console-team-not-possible"),
+        error => return Err(error.into()),
+    };
+    Ok(FieldError::new(field, page.text().say(message)))
 }
 
 fn account(page: &Page) -> Result<AccountId, Failed> {

@@ -1,8 +1,8 @@
 //! The log, on standard error or in a file: readable sentences with dotted fields (`request.id`,
 //! `transaction.id`), as text or as JSON.
 //!
-//! A line that cannot be written, on a full disk or into a closed pipe, is lost and counted. Nothing
-//! else fails because of it.
+//! A line that cannot be written, on a full disk or into a closed pipe, is dropped and counted.
+//! Nothing else fails because of it.
 //!
 //! Each answered request is one line at `info` (setting `log.requests`), with its id, its
 //! transaction, the route, the status and the time.

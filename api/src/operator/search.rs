@@ -2,16 +2,15 @@
 
 use axum::extract::State;
 use switchyard_core::ids::AppId;
-use switchyard_core::transaction::Kind;
 use switchyard_records::{SearchQuery, SearchText};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::contract::search::{FoundTransactions, SearchFilter};
 use super::contract::transactions::TransactionSummary;
-use super::error::{Answer, invalid, not_found};
+use super::error::{Answer, invalid};
 use super::input::{Id, QueryParams, ok};
-use super::transactions::in_use;
+use super::transactions::{in_use, kind_of, must_exist};
 use crate::openapi::Success;
 use crate::state::ApiState;
 
@@ -41,17 +40,8 @@ async fn search(
     Id(app): Id<AppId>,
     QueryParams(filter): QueryParams<SearchFilter>,
 ) -> Answer {
-    state
-        .engine()
-        .access()
-        .app(app)
-        .ok_or_else(|| not_found("app"))?;
-    let kind = match filter.kind.as_deref() {
-        None => None,
-        Some("payment") => Some(Kind::Payment),
-        Some("payout") => Some(Kind::Payout),
-        Some(_) => return Err(invalid("kind", "kind is `payment` or `payout`").into()),
-    };
+    must_exist(&state, app)?;
+    let kind = kind_of(filter.kind.as_deref())?;
     let text = SearchText::parse(&filter.text);
     let text = text.map_err(|error| invalid("text", error.to_string()))?;
     let environment = match filter.environment {

@@ -45,16 +45,8 @@ async fn list(
     Id(app): Id<AppId>,
     QueryParams(filter): QueryParams<TransactionFilter>,
 ) -> Answer {
-    state
-        .engine()
-        .access()
-        .app(app)
-        .ok_or_else(|| not_found("app"))?;
-    let kind = match filter.kind.as_deref() {
-        None | Some("payment") => Kind::Payment,
-        Some("payout") => Kind::Payout,
-        Some(_) => return Err(invalid("kind", "kind is `payment` or `payout`").into()),
-    };
+    must_exist(&state, app)?;
+    let kind = kind_of(filter.kind.as_deref())?.unwrap_or(Kind::Payment);
     let status = filter.status.as_deref().map(|text| {
         Status::parse(text).ok_or_else(|| {
             invalid(
@@ -95,6 +87,22 @@ async fn list(
         &views,
         page,
     ))
+}
+
+/// Refuses an app that does not exist.
+pub(super) fn must_exist(state: &ApiState, app: AppId) -> Result<(), Refused> {
+    let found = state.engine().access().app(app);
+    found.map(drop).ok_or_else(|| not_found("app").into())
+}
+
+/// The kind that a filter names. `None`: it names none.
+pub(super) fn kind_of(text: Option<&str>) -> Result<Option<Kind>, Refused> {
+    match text {
+        None => Ok(None),
+        Some("payment") => Ok(Some(Kind::Payment)),
+        Some("payout") => Ok(Some(Kind::Payout)),
+        Some(_) => Err(invalid("kind", "kind is `payment` or `payout`").into()),
+    }
 }
 
 /// The environment that an app works in: live once it has a live payment or payout, before that

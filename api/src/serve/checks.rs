@@ -48,8 +48,8 @@ fn report_damage(open: &Store, report: &CheckReport) {
     open.report_damage(&damage);
 }
 
-/// Time from the start to the first check: damage that a stop or a restart of the machine has caused
-/// is found before much is built on it.
+/// Time from the start to the first check: damage by a stop or a restart of the machine is found
+/// before many requests rely on it.
 const FIRST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

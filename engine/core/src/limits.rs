@@ -26,8 +26,8 @@ pub const ADMIN_CONNECTIONS: usize = 256;
 /// Open connections of the listener for the console: some hundred people.
 pub const CONSOLE_CONNECTIONS: usize = 512;
 /// File descriptors reserved for everything but connections: up to 2,300 webhook sockets, the
-/// store's files, providers, mails, [`ADMIN_CONNECTIONS`] and [`CONSOLE_CONNECTIONS`]. Half of all descriptors where the
-/// system allows fewer than twice as many.
+/// store's files, providers, mails, [`ADMIN_CONNECTIONS`] and [`CONSOLE_CONNECTIONS`]. Half of all
+/// descriptors where the system allows fewer than twice as many.
 pub const FILES_RESERVED: u64 = 4_096;
 /// Minimum number of connections per event stream of a checkout page: streams stay open, and
 /// requests need connections, too.
@@ -60,7 +60,7 @@ pub const CHECKOUT_SHARE: u32 = 10;
 pub const TOKEN_ANCESTORS: usize = 8;
 /// Webhooks of one app (specification 2.9).
 pub const WEBHOOKS_PER_APP: usize = 15;
-/// Attempts at a webhook that are read to find those of one delivery: what is sent in half an hour
+/// Attempts at a webhook that are read to find those of one delivery: the requests of half an hour
 /// to an ordinary receiver, read in some milliseconds.
 pub const DELIVERY_ATTEMPTS_EXAMINED: usize = 5_000;
 /// Forms of the console whose numbers are remembered, so that none takes effect twice: those of

@@ -141,7 +141,7 @@ impl StoreDirectory {
         backend: Backend,
     ) -> Result<Option<Self>, MaintenanceError> {
         match fs::read(path.join(MARKER)) {
-            // The marker alone is gone: the server makes it anew.
+            // Only the marker is missing: the server writes it again.
             Err(error)
                 if error.kind() == io::ErrorKind::NotFound && has_files(path, backend.name()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -231,7 +231,7 @@ impl StoreDirectory {
 #[derive(Debug, PartialEq, Eq)]
 enum MarkerState {
     Whole,
-    /// Its bytes have changed, and the files beside it say the same.
+    /// Changed bytes, beside files of the expected backend.
     Damaged,
 }
 

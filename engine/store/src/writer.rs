@@ -264,7 +264,7 @@ impl Writer {
         if !failed.readable {
             self.close_backend(false);
         }
-        tracing::error!(store.reason = %reason, "the store can not write; it tries again until it can");
+        tracing::error!(store.reason = %reason, "the store cannot write, retrying until it can");
         reason
     }
 

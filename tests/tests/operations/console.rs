@@ -65,7 +65,7 @@ async fn the_first_operator_is_invited_by_command_and_signs_in_on_the_consoles_o
     let listed = installation.ask(&["users", "list"])?;
     assert_eq!(listed[0]["state"], "active");
     assert_eq!(listed[0]["roles"][0]["role"], "operator");
-    // What was stored is there after a kill.
+    // The user is there after a kill.
     installation.kill()?;
     installation.up().await?;
     let again = console.post_form("/console/sign-in", &sign_in).await?;

@@ -15,7 +15,7 @@ use super::super::list::segment;
 use super::super::page::{Failed, Page, Scoped};
 use super::super::text::Text;
 use super::super::{answer, shown};
-use super::{audited, webhooks};
+use super::webhooks;
 use switchyard_core::transaction::{EventName, Kind};
 
 /// Line of the list.
@@ -183,7 +183,7 @@ async fn resend_one(
     let notice = match webhooks.replay(webhook.id, delivery.id).await {
         Ok(_) => {
             fields.took_effect();
-            audited(page, &permit, delivery.id).await?;
+            page.audit(permit.entry(delivery.id)).await?;
             "resent"
         }
         Err(error) => notice_of(&error)?,

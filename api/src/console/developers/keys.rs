@@ -11,12 +11,12 @@ use switchyard_core::secret::Secret;
 use switchyard_engine::access::{KeyKind, ListedKey, NewKey};
 use switchyard_users::Action;
 
-use super::super::form::{Fields, Sent};
+use super::super::form::{FieldError, Fields, Sent};
 use super::super::frame::Frame;
 use super::super::page::{Failed, Page, Scope, Scoped};
 use super::super::text::Text;
 use super::super::{answer, shown};
-use super::{FieldError, audited, field_error};
+use super::field_error;
 
 #[derive(Template)]
 #[template(path = "console/keys.html")]
@@ -129,7 +129,7 @@ async fn create_key(page: &Page, fields: &mut Fields) -> Result<Response, Failed
     match created.await {
         Ok(made) => {
             fields.took_effect();
-            audited(page, &permit, made.key.id).await?;
+            page.audit(permit.entry(made.key.id)).await?;
             Ok(made_page(page, made, "console-key-made", None))
         }
         Err(error) => {
@@ -221,7 +221,10 @@ async fn delete(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, 
         field_error(error, page.text())?;
     }
     fields.took_effect();
-    audited(page, &permit, format!("{} (deleted)", listed.key.id)).await?;
+    let before = serde_json::json!({"key": shape(&listed)});
+    let entry = permit.entry(listed.key.id);
+    page.audit(entry.changing(before, serde_json::Value::Null))
+        .await?;
     Ok(page.go(&page.in_scope("keys?done=key-deleted")))
 }
 

@@ -5,27 +5,10 @@ pub mod keys;
 pub mod webhooks;
 
 use switchyard_engine::access::AccessError;
-use switchyard_users::Permit;
 
-use super::page::{Failed, Page};
+use super::form::FieldError;
+use super::page::Failed;
 use super::text::Text;
-
-/// Writes an entry of the audit log about a change that took effect.
-async fn audited(page: &Page, permit: &Permit, object: impl ToString) -> Result<(), Failed> {
-    page.audit(permit.entry(object)).await
-}
-
-/// Error that the reader can correct, beside the field that it is about.
-struct FieldError {
-    field: &'static str,
-    text: String,
-}
-
-impl FieldError {
-    fn new(field: &'static str, text: String) -> Self {
-        Self { field, text }
-    }
-}
 
 /// The error of a form, or the reason why the page cannot be shown.
 fn field_error(error: AccessError, text: Text) -> Result<FieldError, Failed> {

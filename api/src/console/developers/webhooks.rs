@@ -4,8 +4,10 @@ use askama::Template;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
+use switchyard_core::environment::Environment;
 use switchyard_core::ids::WebhookId;
 use switchyard_core::secret::Secret;
+use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::EventName;
 use switchyard_engine::access::{
     AccessError, EventFilter, NewWebhook, Webhook, WebhookChange, WebhookOptions,
@@ -13,12 +15,12 @@ use switchyard_engine::access::{
 use switchyard_system::egress::read_url;
 use switchyard_users::Action;
 
-use super::super::form::{Fields, Sent};
+use super::super::form::{FieldError, Fields, Sent};
 use super::super::frame::Frame;
 use super::super::page::{Failed, Page, Scoped};
 use super::super::{answer, shown};
 use super::deliveries::{self, DeliveryRow};
-use super::{FieldError, audited, field_error};
+use super::field_error;
 use crate::operator::trigger::trigger_event;
 
 #[derive(Template)]
@@ -107,7 +109,7 @@ fn show_list(page: &Page) -> Result<Response, Failed> {
 /// `GET /console/apps/{app}/{environment}/webhooks/new`
 pub async fn new(Scoped(page): Scoped) -> Response {
     let permitted = page.permit(Action::ManageWebhooks);
-    let draft = Draft::new(String::new(), &EventFilter::default(), true);
+    let draft = Draft::new("", true, |_| true);
     let form = permitted.map(|_| new_page(&page, StatusCode::OK, draft, None));
     answer(&page, form)
 }
@@ -121,7 +123,7 @@ pub async fn create(Sent(Scoped(page), mut fields): Sent<Scoped>) -> Response {
 async fn create_webhook(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
     let permit = page.permit(Action::ManageWebhooks)?;
     let scope = page.scope().ok_or(Failed::NotFound)?;
-    let draft = Draft::of(fields, true);
+    let draft = Draft::of_form(fields, true);
     let refused = |error, draft| {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         Ok(new_page(page, status, draft, Some(error)))
@@ -142,7 +144,7 @@ async fn create_webhook(page: &Page, fields: &mut Fields) -> Result<Response, Fa
     match page.state.engine().access().create_webhook(new).await {
         Ok(webhook) => {
             fields.took_effect();
-            audited(page, &permit, webhook.id).await?;
+            page.audit(permit.entry(webhook.id)).await?;
             Ok(page.go(&page.in_scope(&format!("webhooks/{}?done=webhook-made", webhook.id))))
         }
         Err(error) => refused(field_error(error, page.text())?, draft),
@@ -164,11 +166,7 @@ pub async fn get(Scoped(page): Scoped, Path((.., id)): WebhookPath) -> Response 
     let one = async {
         page.permit(Action::ViewWebhooks)?;
         let webhook = one_of_app(&page, &id)?;
-        let draft = Draft::new(
-            webhook.url.clone(),
-            &webhook.options.events,
-            webhook.is_enabled,
-        );
+        let draft = Draft::of_webhook(&webhook);
         webhook_page(&page, StatusCode::OK, &webhook, draft, Extra::default()).await
     };
     answer(&page, one.await)
@@ -202,7 +200,7 @@ pub async fn change(
 async fn update(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Failed> {
     let permit = page.permit(Action::ManageWebhooks)?;
     let webhook = one_of_app(page, id)?;
-    let draft = Draft::of(fields, fields.text("enabled") == "on");
+    let draft = Draft::of_form(fields, fields.text("enabled") == "on");
     let events = match checked(page, &draft) {
         Ok(events) => events,
         Err(error) => return refused(page, &webhook, draft, error).await,
@@ -217,14 +215,8 @@ async fn update(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, 
     match access.update_webhook(webhook.id, change).await {
         Ok(after) => {
             fields.took_effect();
-            let shape = |webhook: &Webhook| {
-                let events = webhook.options.events.patterns();
-                serde_json::json!({
-                    "url": webhook.url, "enabled": webhook.is_enabled, "events": events,
-                })
-            };
             let entry = permit.entry(webhook.id);
-            page.audit(entry.changing(shape(&webhook), shape(&after)))
+            page.audit(entry.changing(facts(&webhook), facts(&after)))
                 .await?;
             Ok(to_webhook(page, &webhook, "webhook-saved"))
         }
@@ -263,7 +255,9 @@ async fn delete(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, 
         field_error(error, page.text())?;
     }
     fields.took_effect();
-    audited(page, &permit, format!("{} (deleted)", webhook.id)).await?;
+    let entry = permit.entry(webhook.id);
+    page.audit(entry.changing(facts(&webhook), serde_json::Value::Null))
+        .await?;
     Ok(page.go(&page.in_scope("webhooks?done=webhook-deleted")))
 }
 
@@ -271,14 +265,10 @@ async fn delete(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, 
 async fn reveal(page: &Page, id: &str) -> Result<Response, Failed> {
     let permit = page.permit(Action::RevealSecret)?;
     let webhook = one_of_app(page, id)?;
-    audited(page, &permit, webhook.id).await?;
+    page.audit(permit.entry(webhook.id)).await?;
     let secret = page.state.engine().access().webhook_secret(&webhook);
     let secret = secret.map_err(|_| Failed::Unavailable)?;
-    let draft = Draft::new(
-        webhook.url.clone(),
-        &webhook.options.events,
-        webhook.is_enabled,
-    );
+    let draft = Draft::of_webhook(&webhook);
     let extra = Extra {
         secret: Some(secret),
         ..Extra::default()
@@ -298,7 +288,7 @@ async fn test(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Fa
     fields.took_effect();
     let made = trigger_event(page.state.engine(), webhook.app, event).await;
     let (transaction, missed) = made.map_err(|_| Failed::Unavailable)?;
-    audited(page, &permit, transaction.id).await?;
+    page.audit(permit.entry(transaction.id)).await?;
     let notice = match missed {
         None => "event-triggered",
         Some(_) => "event-missed",
@@ -310,19 +300,23 @@ async fn resend_failed(page: &Page, id: &str, fields: &mut Fields) -> Result<Res
     let permit = page.permit(Action::ResendWebhook)?;
     let webhook = one_of_app(page, id)?;
     let webhooks = page.state.engine().webhooks();
-    let since = switchyard_core::time::Timestamp::default();
+    let since = Timestamp::default();
     let notice = match webhooks.replay_failed(webhook.id, since).await {
-        Ok(done) if done.has_more => "resent-more",
-        Ok(_) => "resent-failed",
+        Ok(done) => {
+            fields.took_effect();
+            page.audit(permit.entry(webhook.id)).await?;
+            match done.has_more {
+                true => "resent-more",
+                false => "resent-failed",
+            }
+        }
         Err(error) => deliveries::notice_of(&error)?,
     };
-    fields.took_effect();
-    audited(page, &permit, webhook.id).await?;
     Ok(to_webhook(page, &webhook, notice))
 }
 
 /// Leads to a webhook's page with a notice.
-pub fn to_webhook(page: &Page, webhook: &Webhook, notice: &str) -> Response {
+fn to_webhook(page: &Page, webhook: &Webhook, notice: &str) -> Response {
     page.go(&page.in_scope(&format!("webhooks/{}?done={notice}", webhook.id)))
 }
 
@@ -334,7 +328,8 @@ async fn webhook_page(
     extra: Extra,
 ) -> Result<Response, Failed> {
     let (rows, older) = deliveries::rows(page, webhook).await?;
-    let is_sandbox = page.frame("console-webhook", "webhooks").is_sandbox();
+    let scope = page.scope().ok_or(Failed::NotFound)?;
+    let is_sandbox = scope.environment == Environment::Sandbox;
     let may_test = is_sandbox && page.may(Action::TriggerTestEvents) && webhook.is_enabled;
     let tests = EventName::ALL.map(EventName::as_str);
     let one = WebhookPage {
@@ -390,29 +385,36 @@ fn row(page: &Page, webhook: &Webhook) -> WebhookRow {
 }
 
 impl Draft {
-    fn new(url: String, events: &EventFilter, is_enabled: bool) -> Self {
+    fn new(url: &str, is_enabled: bool, is_chosen: impl Fn(EventName) -> bool) -> Self {
         let choice = |name: EventName| EventChoice {
             name: name.as_str(),
-            is_chosen: events.matches(name),
+            is_chosen: is_chosen(name),
         };
         Self {
-            url,
+            url: url.to_owned(),
             events: EventName::ALL.map(choice).into(),
             is_enabled,
         }
     }
 
-    fn of(fields: &Fields, is_enabled: bool) -> Self {
-        let choice = |name: EventName| EventChoice {
-            name: name.as_str(),
-            is_chosen: fields.all("event").any(|chosen| chosen == name.as_str()),
-        };
-        Self {
-            url: fields.text("url").to_owned(),
-            events: EventName::ALL.map(choice).into(),
-            is_enabled,
-        }
+    fn of_webhook(webhook: &Webhook) -> Self {
+        let events = &webhook.options.events;
+        Self::new(&webhook.url, webhook.is_enabled, |name| {
+            events.matches(name)
+        })
     }
+
+    fn of_form(fields: &Fields, is_enabled: bool) -> Self {
+        Self::new(fields.text("url"), is_enabled, |name| {
+            fields.all("event").any(|chosen| chosen == name.as_str())
+        })
+    }
+}
+
+/// Settings of a webhook for the audit log.
+fn facts(webhook: &Webhook) -> serde_json::Value {
+    let events = webhook.options.events.patterns();
+    serde_json::json!({ "url": webhook.url, "enabled": webhook.is_enabled, "events": events })
 }
 
 /// The event filter of a form whose URL may be called. All events: also future ones.

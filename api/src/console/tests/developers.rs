@@ -7,7 +7,9 @@ use switchyard_core::environment::Environment;
 use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
 use switchyard_engine::access::KeyKind;
-use switchyard_users::{Acceptance, Action, AuditQuery, NewInvitation, Origin, Role, SecondFactor};
+use switchyard_users::{
+    Acceptance, Action, AuditQuery, AuditResult, NewInvitation, Origin, Role, SecondFactor,
+};
 
 use super::{PASSWORD, Shown, World};
 
@@ -93,7 +95,7 @@ async fn a_new_key_is_shown_once_works_and_is_created_once() {
     let fields = [("name", long.as_str()), ("kind", "public")];
     let refused = world.submit(&page, &path, &cookie, &fields).await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(refused.body.contains(&long), "what was typed is kept");
+    assert!(refused.body.contains(&long), "the typed name is kept");
 }
 
 #[tokio::test]
@@ -287,6 +289,10 @@ async fn a_payment_is_cancelled_from_its_page_by_a_person_who_may() {
         .submit(&account, &path, &owner, &[("do", "check")])
         .await;
     assert!(late.leads_to().ends_with("?done=not-possible"));
+    let page = world.users.audit(&AuditQuery::default()).await.unwrap();
+    let last = &page.entries[0];
+    let noted = (last.action.as_str(), last.result);
+    assert_eq!(noted, ("query_provider", AuditResult::Refused));
 }
 
 #[tokio::test]
