@@ -1,12 +1,16 @@
 # syntax=docker/dockerfile:1
-# Image of Switchyard with its bundled gateways: docker build -t switchyard .
+# Image of Switchyard with its bundled gateways. The arguments name the commit for `--version`:
+#   docker build -t switchyard --build-arg COMMIT=$(git rev-parse --short=12 HEAD) \
+#     --build-arg COMMIT_DATE=$(git log -1 --format=%cs) .
 # The data is in /var/lib/switchyard, the master key in /etc/switchyard/key: mount a volume on each.
 # Everything else may be read-only. `compose.yaml` shows how to run it.
 
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
-RUN cargo xtask stage --release \
+ARG COMMIT=""
+ARG COMMIT_DATE=""
+RUN SWITCHYARD_COMMIT=$COMMIT SWITCHYARD_COMMIT_DATE=$COMMIT_DATE cargo xtask stage --release \
     && strip target/stage/release/switchyard \
     && install -d /out/gateways \
     && install -m 755 target/stage/release/switchyard /out/ \

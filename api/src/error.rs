@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use switchyard_core::transaction::Kind;
 use switchyard_engine::access::{Rate, RateScope};
 
-/// The kind of a problem, as decisions 3 lists them.
+/// Kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorType {
@@ -140,6 +140,7 @@ codes! {
     GatewayNeedsConsent = "gateway_needs_consent", Conflict, CONFLICT;
     GatewayNeedsApproval = "gateway_needs_approval", Conflict, CONFLICT;
     GatewayApprovalRefused = "gateway_approval_refused", PermissionError, FORBIDDEN;
+    SecondPersonNeeded = "second_person_needed", PermissionError, FORBIDDEN;
     GatewayStateConflict = "gateway_state_conflict", Conflict, CONFLICT;
     ConnectionInUse = "connection_in_use", Conflict, CONFLICT;
 

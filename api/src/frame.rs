@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use switchyard_system::trace::{Span, SpanKind, TraceContext};
 use tokio::time::Instant;
 use tracing::{Instrument as _, field};
 
@@ -39,12 +40,18 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
     let span = tracing::info_span!(
         "request",
         request.id = id.to_str().unwrap_or_default(),
-        transaction.id = field::Empty
+        transaction.id = field::Empty,
+        trace.id = field::Empty
     );
-    let handled = next.run(request).instrument(span.clone());
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    let trace = trace(&request, &id, route);
+    if let Some(trace_id) = trace.trace_id() {
+        span.record("trace.id", trace_id);
+    }
+    let handled = trace.scope(next.run(request)).instrument(span.clone());
     let answer = AssertUnwindSafe(handled).catch_unwind().await;
     let mut response = answer.unwrap_or_else(|_| ApiError::internal().into_response());
-    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    answered(trace, response.status());
     span.in_scope(|| record(&state, &method, route, response.status(), started));
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, id);
@@ -57,6 +64,29 @@ pub async fn frame(State(state): State<ApiState>, mut request: Request, next: Ne
         cors::open(headers);
     }
     response
+}
+
+/// The span of a request, in the trace of its client. Requests that machines repeat every few
+/// seconds have none.
+fn trace(request: &Request, id: &HeaderValue, route: &str) -> Span {
+    if LOOKS.contains(&route) {
+        return Span::none();
+    }
+    let client = TraceContext::of_request(request.headers());
+    let span = Span::begin_at(&client, "request", SpanKind::Server);
+    span.rename(|| format!("{} {route}", method_label(request.method())));
+    span.set("http.request.method", || method_label(request.method()));
+    span.set("http.route", || route.to_owned());
+    span.set("request.id", || id.to_str().unwrap_or_default().to_owned());
+    span
+}
+
+/// Ends the span of a request.
+fn answered(span: Span, status: StatusCode) {
+    span.set("http.response.status_code", || i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.fail("server error");
+    }
 }
 
 /// Sets the default security headers of a response that is no page: it holds personal data.
@@ -190,10 +220,10 @@ mod tests {
         use axum::body::Body;
         use tower::ServiceExt as _;
 
-        let bench = switchyard_engine::testing::Wanted::with(Gateways::default())
+        let test = switchyard_engine::testing::TestEngineBuilder::with(Gateways::default())
             .start()
             .await;
-        let state = ApiState::new(bench.engine.clone(), crate::state::HttpSettings::default());
+        let state = ApiState::new(test.engine.clone(), crate::state::HttpSettings::default());
         let panics = axum::Router::new()
             .route("/", axum::routing::post(panics))
             .route(cors::ROUTE, axum::routing::post(panics));

@@ -13,6 +13,7 @@ pub mod console;
 mod docs;
 pub mod envelope;
 pub mod error;
+mod export;
 pub mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -28,5 +29,7 @@ pub mod routes;
 pub mod serve;
 mod slashes;
 pub mod state;
+mod user_mail;
 pub mod utils;
+mod version;
 mod without_key;

@@ -39,7 +39,12 @@ pub const CONSOLE_PATH: &str = "/console";
 impl ConsoleAccess {
     /// Address of a single-use link for a user.
     pub fn link_url(&self, token: &str) -> String {
-        format!("{}{CONSOLE_PATH}/link/{token}", self.url)
+        self.page_url(&format!("link/{token}"))
+    }
+
+    /// Address of a page of the console.
+    pub fn page_url(&self, path: &str) -> String {
+        format!("{}{CONSOLE_PATH}/{path}", self.url)
     }
 }
 
@@ -60,6 +65,8 @@ pub struct HttpSettings {
     pub geoip: Option<GeoIp>,
     /// Icons of methods that the operator supplies.
     pub method_icons: Arc<MethodIcons>,
+    /// Whether a second operator approves each manual resolution, in the console.
+    pub second_person: bool,
     /// Disk space that new transactions leave free; `None`: the store uses no disk.
     pub disk_reserve: Option<DiskReserve>,
     /// Excluded countries of payers (alpha-2): neither the checkout page nor a restriction offers

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
+use switchyard_core::time::Timestamp;
 use switchyard_engine::webhook::service_signature;
+use switchyard_system::clock::Clock;
 use tempfile::TempDir;
 
 fn switchyard(folder: &Path) -> Command {
@@ -369,15 +371,14 @@ impl Installation {
         }
     }
 
-    /// The data of a command's answer.
-    fn ask(&self, line: &str) -> Value {
+    /// Runs a command, which succeeds.
+    fn run(&self, line: &str) -> Output {
         let output = switchyard(self.folder.path())
             .envs([
                 ("SWITCHYARD_URL", &self.url),
                 ("SWITCHYARD_TOKEN", &self.token),
             ])
             .args(line.split(' '))
-            .arg("--json")
             .output()
             .unwrap();
         assert!(
@@ -385,6 +386,12 @@ impl Installation {
             "{line}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
+        output
+    }
+
+    /// The data of a command's answer.
+    fn ask(&self, line: &str) -> Value {
+        let output = self.run(&format!("{line} --json"));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()["data"].take()
     }
 
@@ -452,6 +459,53 @@ fn an_installation_is_set_up_with_the_command_line_alone_and_its_log_holds_no_se
     for secret in [key, "a-signing-secret", &token] {
         assert!(!log.contains(secret), "the log holds a secret");
     }
+}
+
+#[test]
+fn a_key_that_is_rolled_now_ends_at_once_and_otherwise_in_a_day() {
+    let installation = Installation::start();
+    let account = installation.ask("accounts create Acme");
+    let account = account["id"].as_str().unwrap();
+    let app = installation.ask(&format!("apps create --account {account} Shop"));
+    let app = app["id"].as_str().unwrap();
+    let create = format!("keys create --app {app} --environment live --kind secret");
+    let rolled = ["", " --now"].map(|option| {
+        let old = installation.ask(&create)["id"].as_str().unwrap().to_owned();
+        let new = installation.ask(&format!("keys roll {old}{option}"));
+        assert_ne!(new["id"], old.as_str());
+        old
+    });
+    let keys = installation.ask(&format!("keys list --app {app}"));
+    let of = |id: &str| {
+        let mut keys = keys.as_array().unwrap().iter();
+        keys.find(|key| key["id"] == id)
+    };
+    let ends = of(&rolled[0]).unwrap()["expires_at"].as_str().unwrap();
+    let ends = Timestamp::parse(ends).unwrap();
+    let left = ends.since(Clock::wall().now()).as_secs();
+    assert!((23 * 3_600..=24 * 3_600).contains(&left), "{left} s");
+    assert_eq!(of(&rolled[1]), None, "it has ended");
+    installation.stop();
+}
+
+#[test]
+fn the_list_of_transactions_says_which_environment_it_shows() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::start(folder.path());
+    run(folder.path(), &["trigger", "payment.cancelled"]);
+    for (option, said) in [
+        (&[][..], "sandbox, page 1 of 1, 1 in all"),
+        (
+            &["--environment", "sandbox"],
+            "sandbox, page 1 of 1, 1 in all",
+        ),
+        (&["--environment", "live"], "live, page 1 of 1, 0 in all"),
+    ] {
+        let listed = run(folder.path(), &[&["transactions", "list"], option].concat());
+        let note = String::from_utf8(listed.stderr).unwrap();
+        assert!(note.contains(said), "{option:?}: {note}");
+    }
+    server.stop("-TERM");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::access::{Account, App, Connection, Key, OperatorToken, RoutingRules, Sealed, Webhook};
 use crate::callback::Callback;
 use crate::exchange_rates::Entry;
-use crate::mail::{QueuedMail, SentMail};
+use crate::mail::{OutboxMail, SentMail};
 use crate::webhook::{Attempt, Delivery};
 use switchyard_core::transaction::{Customer, Recorded, Transaction};
 use switchyard_gateway_host::{ProviderCall, Record, StoredVersion};
@@ -39,7 +39,7 @@ pub const ROWS: &[(&str, RoundTrip)] = &[
     ("gateway_version", json::<StoredVersion>),
     ("exchange", json::<ProviderCall>),
     ("callback", json::<Callback>),
-    ("letter", json::<QueuedMail>),
+    ("letter", json::<OutboxMail>),
     ("posted", json::<SentMail>),
     ("attempt", json::<Attempt>),
     ("delivery", json::<Delivery>),

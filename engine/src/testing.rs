@@ -18,14 +18,14 @@ use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 
 /// A running engine and what a merchant has.
-pub struct Bench {
+pub struct TestEngine {
     pub engine: Engine,
     pub clock: Clock,
     pub keys: DevelopmentKeys,
 }
 
 /// Overrides of a test.
-pub struct Wanted {
+pub struct TestEngineBuilder {
     pub store: Store,
     pub clock: Clock,
     pub gateways: Gateways,
@@ -44,7 +44,7 @@ pub struct Wanted {
     pub keys: Option<DevelopmentKeys>,
 }
 
-impl Wanted {
+impl TestEngineBuilder {
     pub fn with(gateways: Gateways) -> Self {
         Self {
             store: Store::memory(),
@@ -65,7 +65,7 @@ impl Wanted {
     /// # Panics
     /// When it does not start: then the test cannot go on.
     #[allow(clippy::unwrap_used)]
-    pub async fn start(self) -> Bench {
+    pub async fn start(self) -> TestEngine {
         let ids = Ids::system();
         let master = MasterKey::from_text(
             &switchyard_core::secret::Secret::new("11".repeat(32)),
@@ -118,7 +118,7 @@ impl Wanted {
             hold,
             settings: self.settings,
         });
-        Bench {
+        TestEngine {
             engine: engine.unwrap(),
             clock: self.clock,
             keys,
@@ -126,7 +126,7 @@ impl Wanted {
     }
 }
 
-impl Bench {
+impl TestEngine {
     /// The merchant's server, in sandbox.
     ///
     /// # Panics

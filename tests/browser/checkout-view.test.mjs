@@ -96,6 +96,52 @@ test('the first view is light, and asks nobody else for anything', async (t) => 
   assert.deepEqual(heard, [], 'the page breaks none of its own rules');
 });
 
+/** Shows the page as Chromium 80 does: flex boxes have no gap, and the rules for browsers without `inset` apply. */
+function asInChromium80() {
+  const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+  const old = rules.filter((rule) => rule instanceof CSSSupportsRule && rule.conditionText === 'not (inset: 0)');
+  for (const element of document.querySelectorAll('*')) {
+    if (getComputedStyle(element).display.endsWith('flex')) element.style.gap = '0';
+  }
+  const style = document.createElement('style');
+  style.textContent = old.flatMap((rule) => [...rule.cssRules]).map((rule) => rule.cssText).join('\n');
+  document.head.append(style);
+  return old.length;
+}
+
+/** The elements with a text of their own that lie over the badge, and whether all of the badge is on the screen. */
+function aroundTheBadge() {
+  const badge = document.querySelector('.badge');
+  const box = badge.getBoundingClientRect();
+  const isOver = (other) => other.left < box.right && other.right > box.left && other.top < box.bottom && other.bottom > box.top;
+  const hasText = (one) => [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim());
+  const others = [...document.querySelectorAll('body *')].filter((one) => !badge.contains(one) && !one.contains(badge) && hasText(one));
+  const over = others.filter((one) => isOver(one.getBoundingClientRect())).map((one) => one.outerHTML.slice(0, 80));
+  return { over, isOnScreen: box.width > 0 && box.left >= 0 && box.right <= innerWidth, text: badge.textContent };
+}
+
+test('nothing covers the badge of the sandbox, in an old Chromium either', async (t) => {
+  const server = await startServer(t);
+  const browser = await openBrowser(t);
+  for (const [name, viewport] of [['narrow', { width: 320, height: 640 }], ['phone', PHONE], ['desktop', DESKTOP]]) {
+    for (const lang of ['en', 'fr']) {
+      const page = await browser.newPage({ viewport, bypassCSP: true });
+      const { checkout_url: url } = await server.initialize({ methods: null });
+      await page.goto(`${url}?lang=${lang}&country=US`);
+      for (const change of [() => 1, asInChromium80]) {
+        assert.equal(await page.evaluate(change), 1, 'there are rules for old browsers');
+        const { over, isOnScreen, text } = await page.evaluate(aroundTheBadge);
+        assert.deepEqual(over, [], `${name} ${lang}`);
+        assert.ok(isOnScreen && text.trim(), `${name} ${lang}`);
+      }
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(overflow <= 0, `${name} ${lang} is ${overflow} px wider than the screen`);
+      await page.screenshot({ path: screenshotPath(`checkout-old-${name}-${lang}`), fullPage: true });
+      await page.close();
+    }
+  }
+});
+
 test('the keyboard alone is enough', async (t) => {
   const server = await startServer(t);
   const browser = await openBrowser(t);

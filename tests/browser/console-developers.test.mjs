@@ -134,6 +134,25 @@ async function aPersonIsInvited(page, app) {
   return page.getByRole('link', { name: 'Grace Hopper' }).getAttribute('href');
 }
 
+async function settingsAreSaved(page, server, app) {
+  await page.goto(`${app}/settings`);
+  await page.getByLabel('Accent colour').fill('#ffcc00');
+  await page.getByLabel('E-mail address for customers').fill('help@shop.example');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('alert').getByText('Correct the marked fields.').waitFor();
+  const problem = await page.locator('.error').innerText();
+  const colour = problem.match(/Use (#[0-9a-f]{6})/)[1];
+  assert.equal(await page.getByLabel('E-mail address for customers').inputValue(), 'help@shop.example');
+  await page.getByLabel('Accent colour').fill(colour);
+  await page.getByRole('button', { name: 'Show preview' }).click();
+  await page.locator('.preview').getByText('help@shop.example').waitFor();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The settings are saved.').waitFor();
+  const payment = await server.initialize({ description: 'In our colour' });
+  const checkout = await (await fetch(payment.checkout_url)).text();
+  assert.ok(checkout.includes(`--accent:${colour};`) && checkout.includes('mailto:help@shop.example'));
+}
+
 test('developers in the console', async (t) => {
   const server = await startServer(t);
   const browser = await openBrowser(t);
@@ -157,6 +176,7 @@ test('developers in the console', async (t) => {
   const waiting = await server.initialize({ description: 'Waits' });
   const payment = await server.initialize({ description: 'Never paid' });
   await t.test('a payment is cancelled', () => aPaymentIsCancelled(page, app, payment));
+  await t.test('settings are previewed and saved', () => settingsAreSaved(page, server, app));
   await page.goto(`${app}/keys`);
   const one = await page.locator('a.open').first().getAttribute('href');
   const all = {
@@ -172,6 +192,7 @@ test('developers in the console', async (t) => {
     actions: `${app}/payments/${waiting.id}`,
     search: `${app}/payments?q=ada%40example.com`,
     'search-none': `${app}/payments?q=nothing+like+this`,
+    settings: `${app}/settings`,
     team: `${app}/team`,
     'team-new': `${app}/team/new`,
     'team-member': `${server.base}${await aPersonIsInvited(page, app)}`,

@@ -84,6 +84,8 @@ function pages(base, list, [paid, declined]) {
     empty: list.replace('payments', 'payouts'),
     live: list.replace('sandbox', 'live'),
     account: `${base}/console/account`,
+    password: `${base}/console/account/password`,
+    'second-factor': `${base}/console/account/second-factor`,
     apps: `${base}/console/`,
     missing: `${base}/console/nothing`,
   };
@@ -101,6 +103,11 @@ async function signOut(page, base, list) {
   }
   await page.goto(list);
   assert.match(page.url(), /sign-in/);
+  await page.getByRole('link', { name: 'Forgot your password?' }).click();
+  await page.getByLabel('E-mail').fill('nobody@example.com');
+  await page.screenshot({ path: screenshotPath('console-forgotten'), fullPage: true });
+  await page.getByRole('button', { name: 'Send the link' }).click();
+  await page.getByRole('heading', { name: 'Look into your mailbox' }).waitFor();
 }
 
 test('the console', async (t) => {
@@ -121,7 +128,8 @@ test('the console', async (t) => {
   await t.test('who signs out is out', () => signOut(page, server.base, list));
   await t.test('an operator sees the apps of all accounts', async () => {
     await page.goto(printed(server, 'operator'));
-    await page.getByRole('heading', { name: 'Apps' }).waitFor();
+    await page.getByRole('heading', { name: 'Installation' }).waitFor();
+    await page.goto(`${server.base}/console/installation/accounts`);
     assert.equal(await page.locator('tbody tr').count(), 1);
   });
 });

@@ -19,13 +19,16 @@ const stage = process.env.SWITCHYARD_STAGE ?? join(root, 'target/stage/debug');
 const packages = process.env.SWITCHYARD_NPM_PACKAGES ?? join(root, 'target/tools/browser');
 const executablePath = process.env.SWITCHYARD_CHROMIUM ?? '/usr/bin/chromium';
 
+/** The folder of the gateways that a server gets. */
+export const stagedGateways = join(stage, 'gateways');
+
 /** The folder of all programs that cargo built. */
 export const programs = join(stage, '../../debug');
 
 const require = createRequire(join(packages, 'here.cjs'));
 const { chromium } = require('playwright-core');
 
-/** The test gateway's numbers for payments (decisions 5): what each brings about. */
+/** The test gateway's numbers for payments (docs/contract/test-gateway.md), by their result. */
 export const PAYS = '4149518161';
 export const STAYS_PENDING = '4149518162';
 export const FAILS = '4149518163';

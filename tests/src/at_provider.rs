@@ -15,13 +15,13 @@ use switchyard_core::transaction::{ClientContext, Status, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::callback::CallbackRequest;
 use switchyard_engine::engine::{ConfirmRequest, NewPayment};
-use switchyard_engine::testing::{Bench, START, Wanted, customer};
+use switchyard_engine::testing::{START, TestEngine, TestEngineBuilder, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways, Listing, ListingCall};
 use switchyard_records::NewCustomer;
 use switchyard_store::Store;
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
-use switchyard_testkit::Letter;
+use switchyard_testkit::ProviderCallback;
 use tempfile::TempDir;
 
 use crate::eventually;
@@ -34,7 +34,7 @@ pub const LATER: Duration = Duration::from_secs(11);
 
 /// The engine, its merchant and the connection.
 pub struct AtProvider {
-    pub merchant: Bench,
+    pub merchant: TestEngine,
     pub connection: ConnectionId,
     _folder: TempDir,
 }
@@ -63,10 +63,10 @@ impl AtProvider {
         };
         let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
         let version = gateways.add(library).await?;
-        let wanted = Wanted {
+        let wanted = TestEngineBuilder {
             store,
             clock,
-            ..Wanted::with(gateways)
+            ..TestEngineBuilder::with(gateways)
         };
         let merchant = wanted.start().await;
         let connection = NewConnection {
@@ -157,13 +157,13 @@ impl AtProvider {
     ///
     /// # Errors
     /// When it is not let in.
-    pub async fn deliver(&self, letter: &Letter) -> anyhow::Result<()> {
+    pub async fn deliver(&self, callback: &ProviderCallback) -> anyhow::Result<()> {
         let request = CallbackRequest {
-            method: letter.method.clone(),
+            method: callback.method.clone(),
             path: format!("/callbacks/{}", self.connection),
             query: String::new(),
-            headers: letter.headers.clone(),
-            body: letter.body.clone().into_bytes(),
+            headers: callback.headers.clone(),
+            body: callback.body.clone().into_bytes(),
             from: None,
         };
         let engine = &self.merchant.engine;

@@ -1,6 +1,7 @@
 //! An HTTP client that speaks to a server as a merchant, an operator or a stranger does.
 
 use anyhow::Context;
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 /// Error of [`Client`] when the request got no response: it shows whether there was a connection.
@@ -12,13 +13,15 @@ pub struct Client {
     http: reqwest::Client,
     base_url: String,
     key: Option<String>,
+    /// Headers of every request.
+    headers: HeaderMap,
 }
 
 /// Status, headers and the JSON of the body (`null` when it is not JSON).
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
-    pub headers: reqwest::header::HeaderMap,
+    pub headers: HeaderMap,
     pub body: Value,
 }
 
@@ -28,6 +31,7 @@ impl Client {
             http: plain_http(),
             base_url: base_url.to_owned(),
             key: key.map(str::to_owned),
+            headers: HeaderMap::new(),
         }
     }
 
@@ -37,6 +41,17 @@ impl Client {
             key: Some(key.to_owned()),
             ..self.clone()
         }
+    }
+
+    /// The same server, with one more header in every request.
+    ///
+    /// # Panics
+    /// When it is no header.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers
+            .insert(name, value.parse().expect("a header's value"));
+        self
     }
 
     pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
@@ -87,7 +102,8 @@ impl Client {
         path: &str,
         fields: &[(&str, &str)],
     ) -> anyhow::Result<reqwest::Response> {
-        Ok(self.http.post(self.url(path)).form(fields).send().await?)
+        let request = self.http.post(self.url(path)).form(fields);
+        Ok(request.headers(self.headers.clone()).send().await?)
     }
 
     /// A page, as text.
@@ -97,6 +113,7 @@ impl Client {
             Some(key) => request.bearer_auth(key),
             None => request,
         };
+        let request = request.headers(self.headers.clone());
         Ok(request.send().await?.error_for_status()?.text().await?)
     }
 
@@ -106,7 +123,7 @@ impl Client {
             Some(key) => request.bearer_auth(key),
             None => request,
         };
-        let response = request.send().await?;
+        let response = request.headers(self.headers.clone()).send().await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let body = serde_json::from_slice(&response.bytes().await?).unwrap_or(Value::Null);
         Ok(Answer {
@@ -157,6 +174,52 @@ pub fn payout(description: &str, account_number: &str) -> Value {
         "customer": { "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace" },
         "recipient": { "account_number": account_number },
     })
+}
+
+/// The two forms of the page, as a browser without script sends them: true when they lead to the
+/// result. Sent again they do no harm, and where the page no longer asks they lead to where the
+/// payment stands.
+///
+/// # Errors
+/// When the server is gone.
+///
+/// # Panics
+/// When the server answers with another status than 303 or 503.
+pub async fn pays(payer: &Client, id: &str, number: &str) -> anyhow::Result<bool> {
+    let details = [
+        ("country", "US"),
+        ("method", "switchyard_payment_demo"),
+        ("msisdn", number),
+    ];
+    let Some(mut place) = leads_to(payer, &format!("/checkout/{id}/details"), &details).await?
+    else {
+        return Ok(false);
+    };
+    if let Some((_, answers)) = place.split_once("/confirm?a=") {
+        let form = [("a", answers)];
+        match leads_to(payer, &format!("/checkout/{id}/confirm"), &form).await? {
+            Some(then) => place = then,
+            None => return Ok(false),
+        }
+    }
+    Ok(place.ends_with("/result"))
+}
+
+/// Destination of a form; `None` while the server answers that it cannot.
+async fn leads_to(
+    payer: &Client,
+    path: &str,
+    form: &[(&str, &str)],
+) -> anyhow::Result<Option<String>> {
+    let answer = payer.post_form(path, form).await?;
+    match answer.status().as_u16() {
+        303 => {
+            let place = answer.headers().get("location").context("a location")?;
+            Ok(Some(place.to_str()?.to_owned()))
+        }
+        503 => Ok(None),
+        other => panic!("{path}: {other}"),
+    }
 }
 
 /// Short time-outs, no redirects: a test that waits forever tells nothing.

@@ -3,7 +3,10 @@
 //! and `crash` use the engine's code: the others see the interfaces of merchants and operators.
 
 pub mod at_provider;
+pub mod book;
 pub mod client;
+pub mod collector;
+pub mod command_line;
 pub mod crash;
 pub mod gateways;
 pub mod merchant;
@@ -20,6 +23,7 @@ pub mod world;
 
 pub use at_provider::AtProvider;
 pub use client::{Answer, Client};
+pub use command_line::CommandLine;
 pub use gateways::{
     c_gateway, crypto_gateway, demo_as, demo_gateway, flutterwave_gateway, misbehaving_gateway,
     pawapay_gateway, programmable_as, programmable_gateway, stripe_as, stripe_gateway,
@@ -28,7 +32,8 @@ pub use receiver::{Delivery, Manner, Receiver};
 pub use server::{Dev, Server, Setup};
 pub use small_disk::SmallDisk;
 
-/// The test gateway's three numbers (decisions 5), for payments: what each brings about.
+/// The test gateway's three numbers (docs/contract/test-gateway.md), for payments: what each brings
+/// about.
 pub const PAYS: &str = "4149518161";
 pub const STAYS_PENDING: &str = "4149518162";
 pub const FAILS: &str = "4149518163";

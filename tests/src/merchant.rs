@@ -13,7 +13,7 @@ use switchyard::routes;
 use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::ConfirmRequest;
-use switchyard_engine::testing::{Bench, Wanted};
+use switchyard_engine::testing::{TestEngine, TestEngineBuilder};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::NewCustomer;
 use switchyard_system::clock::Clock;
@@ -26,7 +26,7 @@ use crate::gateways::workers;
 
 /// An app of a merchant, with its keys, and the router that answers it.
 pub struct Merchant {
-    pub bench: Bench,
+    pub bench: TestEngine,
     pub router: Router,
     pub state: ApiState,
     /// Folder of the engine's copy of the gateway.
@@ -50,7 +50,7 @@ impl Merchant {
     }
 
     /// With what `change` wants otherwise.
-    pub async fn with(change: impl FnOnce(&mut Wanted)) -> anyhow::Result<Self> {
+    pub async fn with(change: impl FnOnce(&mut TestEngineBuilder)) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let settings = GatewaySettings {
             dir: folder.path().to_owned(),
@@ -60,7 +60,7 @@ impl Merchant {
         };
         let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
         gateways.add(&demo_gateway()).await?;
-        let mut wanted = Wanted::with(gateways);
+        let mut wanted = TestEngineBuilder::with(gateways);
         change(&mut wanted);
         let bench = wanted.start().await;
         let state = ApiState::new(bench.engine.clone(), HttpSettings::default());

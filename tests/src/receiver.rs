@@ -63,7 +63,7 @@ impl Delivery {
             .unwrap_or_default()
     }
 
-    /// As the specification says (6.3): lower-case hexadecimal HMAC-SHA256 of the raw body.
+    /// Signature (docs/contract/webhooks.md): lower-case hexadecimal HMAC-SHA256 of the raw body.
     pub fn is_signed_with(&self, secret: &str) -> bool {
         self.header("x-service-signature") == signature(secret, &self.body)
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signature_is_the_one_of_the_specification() {
+    fn the_signature_is_the_one_of_the_contract() {
         // RFC 4231, test case 2.
         let expected = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
         assert_eq!(signature("Jefe", b"what do ya want for nothing?"), expected);

@@ -37,7 +37,7 @@ async fn generated_requests_of_merchants_meet_no_fault_and_no_undocumented_respo
         document: "/openapi.json",
         token: &server.dev().sandbox_secret_key,
         parameters: vec![("paymentId", payment), ("payoutId", payout)],
-        examples: "40",
+        examples: "25",
         is_strict: true,
     };
     println!("{}", generate(&server, &api).await?);
@@ -54,7 +54,7 @@ async fn generated_requests_of_operators_meet_no_fault_and_no_undocumented_respo
         document: "/operator/openapi.json",
         token: &server.dev().operator_token,
         parameters: vec![("app", app), ("gateway", "switchyard_demo".to_owned())],
-        examples: "15",
+        examples: "10",
         is_strict: false,
     };
     println!("{}", generate(&server, &api).await?);

@@ -23,13 +23,13 @@ use switchyard_tests::{crypto_gateway, eventually};
 const TOO_LATE: Duration = Duration::from_secs(91 * 60);
 
 /// An engine on a clock that the test turns, with one connection: to a chain of the test's own.
-struct Bench {
+struct Fixture {
     chain: Chain,
     token: String,
     at: AtProvider,
 }
 
-impl Deref for Bench {
+impl Deref for Fixture {
     type Target = AtProvider;
 
     fn deref(&self) -> &AtProvider {
@@ -37,7 +37,7 @@ impl Deref for Bench {
     }
 }
 
-impl Bench {
+impl Fixture {
     async fn start() -> anyhow::Result<Self> {
         let chain = Chain::start(AtProvider::starts_at());
         let token = chain.deploy("Coin", 6);
@@ -85,17 +85,17 @@ impl Bench {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn a_payment_in_a_token_succeeds_once_it_is_confirmed() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (id, address) = bench.begin().await?;
-    bench.pay(&address, 1_000);
-    let seen = bench
+    let fixture = Fixture::start().await?;
+    let (id, address) = fixture.begin().await?;
+    fixture.pay(&address, 1_000);
+    let seen = fixture
         .asks_until(id, |payment| {
             payment.attempts[0].gateway_state["seen"].is_object()
         })
         .await?;
     assert_eq!(seen.status(), Status::Pending);
-    bench.chain.mine(2);
-    let paid = bench
+    fixture.chain.mine(2);
+    let paid = fixture
         .asks_until(id, |payment| payment.status() != Status::Pending)
         .await?;
     assert_eq!(paid.status(), Status::Success);
@@ -104,29 +104,29 @@ async fn a_payment_in_a_token_succeeds_once_it_is_confirmed() -> anyhow::Result<
     assert_eq!(attempt.provider_id.as_deref(), Some(address.as_str()));
     assert!(paid.cases.is_empty());
     // The next payment has an address of its own.
-    assert_ne!(bench.begin().await?.1, address);
+    assert_ne!(fixture.begin().await?.1, address);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn too_little_money_opens_a_case_and_the_rest_ends_the_payment() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (id, address) = bench.begin().await?;
-    bench.pay(&address, 400);
-    bench.chain.pass(TOO_LATE.as_secs());
-    bench.chain.mine(2);
-    bench.merchant.clock.advance(TOO_LATE);
-    let open = bench
+    let fixture = Fixture::start().await?;
+    let (id, address) = fixture.begin().await?;
+    fixture.pay(&address, 400);
+    fixture.chain.pass(TOO_LATE.as_secs());
+    fixture.chain.mine(2);
+    fixture.merchant.clock.advance(TOO_LATE);
+    let open = fixture
         .asks_until(id, |payment| !payment.cases.is_empty())
         .await?;
     assert_eq!(open.status(), Status::Pending, "nothing is declined");
     assert_eq!(open.cases[0].reason, CaseReason::AmountDiffers);
     let detail = &open.cases[0].detail;
     assert!(detail.contains(&address), "{detail}");
-    bench.pay(&address, 600);
-    bench.chain.mine(2);
-    let paid = bench
+    fixture.pay(&address, 600);
+    fixture.chain.mine(2);
+    let paid = fixture
         .asks_until(id, |payment| payment.status() != Status::Pending)
         .await?;
     assert_eq!(paid.status(), Status::Success);

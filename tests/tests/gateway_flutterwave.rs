@@ -24,7 +24,7 @@ use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{ConfirmRequest, NewPayout};
 use switchyard_engine::testing::{amount, customer};
 use switchyard_gateway_host::{Listed, ListedState};
-use switchyard_testkit::{FaultScenario, Letter};
+use switchyard_testkit::{FaultScenario, ProviderCallback};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, flutterwave_gateway};
 use tokio::sync::Semaphore;
@@ -33,7 +33,7 @@ use tower::ServiceExt as _;
 use simulator::{BAD_NUMBER, GOOD_CARD, Kind, POOR_CARD, Simulator};
 
 /// An engine on a clock that the test turns, with one connection: to the simulator.
-struct Bench {
+struct Fixture {
     flutterwave: Simulator,
     at: AtProvider,
 }
@@ -47,7 +47,7 @@ struct Paying {
     reference: String,
 }
 
-impl Deref for Bench {
+impl Deref for Fixture {
     type Target = AtProvider;
 
     fn deref(&self) -> &AtProvider {
@@ -55,7 +55,7 @@ impl Deref for Bench {
     }
 }
 
-impl Bench {
+impl Fixture {
     async fn start() -> anyhow::Result<Self> {
         let flutterwave = Simulator::start(AtProvider::starts_at()).await;
         let at = AtProvider::start(&flutterwave_gateway(), flutterwave.config()).await?;
@@ -113,7 +113,7 @@ impl Bench {
     }
 
     /// The newest callback about this reference.
-    async fn letter(&self, reference: &str) -> anyhow::Result<Letter> {
+    async fn letter(&self, reference: &str) -> anyhow::Result<ProviderCallback> {
         eventually("the callback", SOON, || async {
             Ok(self.flutterwave.letters(reference).pop())
         })
@@ -141,7 +141,7 @@ impl Bench {
     }
 
     /// A payment that one callback ended: of 1000 KES, and what Flutterwave wrote of it.
-    async fn paid(&self) -> anyhow::Result<(Paying, Letter)> {
+    async fn paid(&self) -> anyhow::Result<(Paying, ProviderCallback)> {
         let paying = self.pay(100_000, "mpesa_ke", PAYS).await?;
         let success = self.letter(&paying.reference).await?;
         self.deliver(&success).await?;
@@ -167,27 +167,27 @@ impl Bench {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_fails_on_flutterwaves_page_and_the_next_one_pays_by_callbacks_that_are_hints()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let paying = bench.pay(2_550, "card_ghs", "").await?;
-    let action = bench.action(paying.id).await?;
+    let fixture = Fixture::start().await?;
+    let paying = fixture.pay(2_550, "card_ghs", "").await?;
+    let action = fixture.action(paying.id).await?;
     assert!(
         matches!(&action, PayerAction::Redirect { url } if url.starts_with("https://checkout.flutterwave.com/")),
         "{action:?}"
     );
-    assert!(bench.flutterwave.card(&paying.reference, POOR_CARD));
-    let failure = bench.letter(&paying.reference).await?;
+    assert!(fixture.flutterwave.card(&paying.reference, POOR_CARD));
+    let failure = fixture.letter(&paying.reference).await?;
     assert!(failure.body.contains("\"failed\""));
-    bench.deliver(&failure).await?;
-    bench.rested(CallbackState::Matched, 1).await?;
-    let found = bench.merchant.engine.transaction(paying.id).await?;
+    fixture.deliver(&failure).await?;
+    fixture.rested(CallbackState::Matched, 1).await?;
+    let found = fixture.merchant.engine.transaction(paying.id).await?;
     assert_eq!(found.expect("it is stored").status(), Status::Pending);
 
-    assert!(bench.flutterwave.card(&paying.reference, GOOD_CARD));
-    let success = bench.letter(&paying.reference).await?;
+    assert!(fixture.flutterwave.card(&paying.reference, GOOD_CARD));
+    let success = fixture.letter(&paying.reference).await?;
     for _ in 0..3 {
-        bench.deliver(&success).await?;
+        fixture.deliver(&success).await?;
     }
-    let paid = bench.becomes(paying.id, Status::Success).await?;
+    let paid = fixture.becomes(paying.id, Status::Success).await?;
     let attempt = &paid.attempts[0];
     assert_eq!(
         (
@@ -197,74 +197,77 @@ async fn a_card_fails_on_flutterwaves_page_and_the_next_one_pays_by_callbacks_th
         (1, "Flutterwave")
     );
     assert_eq!(attempt.captured, Some(paid.amount));
-    assert_eq!(bench.flutterwave.books.times(&paying.reference), 1);
-    assert_eq!(bench.flutterwave.books.all()[0].amount, "25.50");
+    assert_eq!(fixture.flutterwave.books.times(&paying.reference), 1);
+    assert_eq!(fixture.flutterwave.books.all()[0].amount, "25.50");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_callback_is_refused_and_a_lying_one_only_makes_the_engine_ask()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let paying = bench.pay(2_550, "mtn_gh", BAD_NUMBER).await?;
-    bench.action(paying.id).await?;
-    assert!(bench.flutterwave.go_on(&paying.reference));
-    let truth = bench.letter(&paying.reference).await?;
+    let fixture = Fixture::start().await?;
+    let paying = fixture.pay(2_550, "mtn_gh", BAD_NUMBER).await?;
+    fixture.action(paying.id).await?;
+    assert!(fixture.flutterwave.go_on(&paying.reference));
+    let truth = fixture.letter(&paying.reference).await?;
     let mut forged = truth.clone();
     forged.headers.retain(|(name, _)| name != "verif-hash");
-    bench.deliver(&forged).await?;
-    bench.rested(CallbackState::Refused, 1).await?;
+    fixture.deliver(&forged).await?;
+    fixture.rested(CallbackState::Refused, 1).await?;
     // With the right hash, which any reader of one callback has.
     let mut lie = truth;
     lie.body = lie.body.replace("\"failed\"", "\"successful\"");
-    bench.deliver(&lie).await?;
-    let failed = bench.becomes(paying.id, Status::Failed).await?;
+    fixture.deliver(&lie).await?;
+    let failed = fixture.becomes(paying.id, Status::Failed).await?;
     let decline = format!("{:?}", failed.attempts[0]);
     assert!(
         decline.contains("Transaction rejected by customer"),
         "{decline}"
     );
-    assert!(bench.flutterwave.books.all().is_empty());
+    assert!(fixture.flutterwave.books.all().is_empty());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let mishaps = &bench.flutterwave.mishaps;
+    let fixture = Fixture::start().await?;
+    let mishaps = &fixture.flutterwave.mishaps;
     mishaps.next("POST", "/v3/charges", FaultScenario::LoseAnswer);
     // The next query gets "not found" at first: that proves nothing.
-    bench.flutterwave.hide_for(2);
-    let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
-    let found = bench.merchant.engine.transaction(paying.id).await?;
+    fixture.flutterwave.hide_for(2);
+    let paying = fixture.pay(100_000, "mpesa_ke", PAYS).await?;
+    let found = fixture.merchant.engine.transaction(paying.id).await?;
     assert_eq!(found.expect("it is stored").status(), Status::Pending);
-    let paid = bench.ends(paying.id, Status::Success).await?;
+    let paid = fixture.ends(paying.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
-    assert_eq!(bench.flutterwave.taken(Kind::Charge, &paying.reference), 1);
-    assert_eq!(bench.flutterwave.books.all().len(), 1);
+    assert_eq!(
+        fixture.flutterwave.taken(Kind::Charge, &paying.reference),
+        1
+    );
+    assert_eq!(fixture.flutterwave.books.all().len(), 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bank_transfer_of_too_little_is_no_success_and_comes_before_a_person()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let paying = bench.pay(100_000, "bank_transfer_ng", "").await?;
-    let action = bench.action(paying.id).await?;
+    let fixture = Fixture::start().await?;
+    let paying = fixture.pay(100_000, "bank_transfer_ng", "").await?;
+    let action = fixture.action(paying.id).await?;
     assert!(
         matches!(&action, PayerAction::Transfer { account, .. } if account == "0067100155"),
         "{action:?}"
     );
-    assert!(bench.flutterwave.transfer_in(&paying.reference, "999.99"));
-    let open = bench
+    assert!(fixture.flutterwave.transfer_in(&paying.reference, "999.99"));
+    let open = fixture
         .asks_until(paying.id, |found| !found.cases.is_empty())
         .await?;
     assert_eq!(open.status(), Status::Pending);
     assert_eq!(open.cases[0].reason, CaseReason::AmountDiffers);
     // The merchant and the operator read how much arrived, each in major units.
-    let keys = &bench.merchant.keys;
+    let keys = &fixture.merchant.keys;
     let verify = format!("/v1/payments/{}/verify", paying.id);
-    let merchant = bench
+    let merchant = fixture
         .told(&verify, keys.sandbox_secret_key.expose())
         .await?;
     assert_eq!(
@@ -284,7 +287,7 @@ async fn a_bank_transfer_of_too_little_is_no_success_and_comes_before_a_person()
         (&json!(999.99), &json!("₦ 999.99"), &json!("NGN"))
     );
     let shown = format!("/operator/v1/transactions/{}", paying.id);
-    let operator = bench.told(&shown, keys.operator_token.expose()).await?;
+    let operator = fixture.told(&shown, keys.operator_token.expose()).await?;
     assert_eq!(
         (&operator["received"], &operator["received_formatted"]),
         (&json!(999.99), &json!("₦ 999.99"))
@@ -294,9 +297,9 @@ async fn a_bank_transfer_of_too_little_is_no_success_and_comes_before_a_person()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
+    let fixture = Fixture::start().await?;
     let lie = "{\"status\":\"error\",\"message\":\"Insufficient funds\"}".to_owned();
-    let mishaps = &bench.flutterwave.mishaps;
+    let mishaps = &fixture.flutterwave.mishaps;
     mishaps.next(
         "POST",
         "/v3/transfers",
@@ -311,142 +314,145 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
         metadata: BTreeMap::new(),
         context: ClientContext::default(),
     };
-    let caller = bench.merchant.caller();
-    let payout = bench
+    let caller = fixture.merchant.caller();
+    let payout = fixture
         .merchant
         .engine
         .initialize_payout(&caller, new, None)
         .await?;
-    let reference = bench.reference(payout.id).await?;
-    bench.ends(payout.id, Status::Success).await?;
-    assert_eq!(bench.flutterwave.taken(Kind::Transfer, &reference), 1);
-    assert_eq!(bench.flutterwave.books.times(&reference), 1);
-    assert_eq!(bench.flutterwave.books.all()[0].amount, "50.50");
+    let reference = fixture.reference(payout.id).await?;
+    fixture.ends(payout.id, Status::Success).await?;
+    assert_eq!(fixture.flutterwave.taken(Kind::Transfer, &reference), 1);
+    assert_eq!(fixture.flutterwave.books.times(&reference), 1);
+    assert_eq!(fixture.flutterwave.books.all()[0].amount, "50.50");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_before_the_answer_waits_for_it_and_pays_once() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
+    let fixture = Fixture::start().await?;
     // The charge is made and paid while our request still waits for its answer.
     let gate = Arc::new(Semaphore::new(0));
     let held = FaultScenario::Hold(Arc::clone(&gate));
-    bench.flutterwave.mishaps.next("POST", "/v3/charges", held);
-    let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
-    bench
-        .deliver(&bench.letter(&paying.reference).await?)
+    fixture
+        .flutterwave
+        .mishaps
+        .next("POST", "/v3/charges", held);
+    let paying = fixture.pay(100_000, "mpesa_ke", PAYS).await?;
+    fixture
+        .deliver(&fixture.letter(&paying.reference).await?)
         .await?;
     eventually("the callback waits for our own call", SOON, || async {
-        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        let waiting = fixture.callbacks(Some(CallbackState::Waiting)).await?;
         let note = waiting.first().and_then(|one| one.note.clone());
         Ok(note.filter(|note| note.starts_with("Our own call to the provider has not come back")))
     })
     .await?;
-    let found = bench.merchant.engine.transaction(paying.id).await?;
+    let found = fixture.merchant.engine.transaction(paying.id).await?;
     assert_eq!(
         found.expect("it is stored").state,
         State::AwaitingGateway,
         "the callback proves nothing"
     );
     gate.add_permits(1);
-    bench.becomes(paying.id, Status::Success).await?;
-    bench.rested(CallbackState::Matched, 1).await?;
-    bench.is_paid_once(&paying).await
+    fixture.becomes(paying.id, Status::Success).await?;
+    fixture.rested(CallbackState::Matched, 1).await?;
+    fixture.is_paid_once(&paying).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_callback_many_times_counts_once_and_after_the_end_not_at_all()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (paying, success) = bench.paid().await?;
-    let timeline = bench.merchant.engine.timeline(paying.id).await?;
+    let fixture = Fixture::start().await?;
+    let (paying, success) = fixture.paid().await?;
+    let timeline = fixture.merchant.engine.timeline(paying.id).await?;
     for _ in 0..5 {
-        bench.deliver(&success).await?;
+        fixture.deliver(&success).await?;
     }
-    bench.rested(CallbackState::Matched, 6).await?;
-    assert_eq!(bench.merchant.engine.timeline(paying.id).await?, timeline);
-    bench.is_paid_once(&paying).await
+    fixture.rested(CallbackState::Matched, 6).await?;
+    assert_eq!(fixture.merchant.engine.timeline(paying.id).await?, timeline);
+    fixture.is_paid_once(&paying).await
 }
 
 /// Such callbacks prove nothing, since any reader of one callback knows the secret hash for good:
 /// so they neither change an end nor open a case.
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_or_failed_that_comes_after_the_success_changes_nothing() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (paying, success) = bench.paid().await?;
-    let timeline = bench.merchant.engine.timeline(paying.id).await?;
+    let fixture = Fixture::start().await?;
+    let (paying, success) = fixture.paid().await?;
+    let timeline = fixture.merchant.engine.timeline(paying.id).await?;
     for (at, status) in ["pending", "failed"].into_iter().enumerate() {
         let mut late = success.clone();
         late.body = late.body.replace("successful", status);
         assert_ne!(late.body, success.body);
-        bench.deliver(&late).await?;
-        bench.rested(CallbackState::Matched, 2 + at).await?;
+        fixture.deliver(&late).await?;
+        fixture.rested(CallbackState::Matched, 2 + at).await?;
     }
-    assert_eq!(bench.merchant.engine.timeline(paying.id).await?, timeline);
-    bench.is_paid_once(&paying).await
+    assert_eq!(fixture.merchant.engine.timeline(paying.id).await?, timeline);
+    fixture.is_paid_once(&paying).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_with_a_forged_signature_is_refused_though_its_hash_is_right()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    bench.flutterwave.sign();
-    bench.flutterwave.settle_after(2);
-    let paying = bench.pay(100_000, "mpesa_ke", PAYS).await?;
-    bench.ends(paying.id, Status::Success).await?;
-    let success = bench.letter(&paying.reference).await?;
+    let fixture = Fixture::start().await?;
+    fixture.flutterwave.sign();
+    fixture.flutterwave.settle_after(2);
+    let paying = fixture.pay(100_000, "mpesa_ke", PAYS).await?;
+    fixture.ends(paying.id, Status::Success).await?;
+    let success = fixture.letter(&paying.reference).await?;
     let mut forged = success.clone();
     forged.body = forged.body.replace("successful", "failed");
     assert_ne!(forged.body, success.body);
-    bench.deliver(&forged).await?;
-    bench.rested(CallbackState::Refused, 1).await?;
-    let refused = &bench.callbacks(Some(CallbackState::Refused)).await?[0];
+    fixture.deliver(&forged).await?;
+    fixture.rested(CallbackState::Refused, 1).await?;
+    let refused = &fixture.callbacks(Some(CallbackState::Refused)).await?[0];
     assert_eq!(refused.transaction, None, "{refused:?}");
     // The same with its own body is accepted.
-    bench.deliver(&success).await?;
-    bench.rested(CallbackState::Matched, 1).await?;
-    bench.is_paid_once(&paying).await
+    fixture.deliver(&success).await?;
+    fixture.rested(CallbackState::Matched, 1).await?;
+    fixture.is_paid_once(&paying).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn money_of_which_a_hint_tells_after_the_end_comes_before_a_person() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let paying = bench.pay(2_550, "mtn_gh", BAD_NUMBER).await?;
-    bench.action(paying.id).await?;
-    assert!(bench.flutterwave.go_on(&paying.reference));
-    let failure = bench.letter(&paying.reference).await?;
-    bench.deliver(&failure).await?;
-    bench.becomes(paying.id, Status::Failed).await?;
+    let fixture = Fixture::start().await?;
+    let paying = fixture.pay(2_550, "mtn_gh", BAD_NUMBER).await?;
+    fixture.action(paying.id).await?;
+    assert!(fixture.flutterwave.go_on(&paying.reference));
+    let failure = fixture.letter(&paying.reference).await?;
+    fixture.deliver(&failure).await?;
+    fixture.becomes(paying.id, Status::Failed).await?;
     // The failure once more is no news.
-    bench.deliver(&failure).await?;
-    bench.rested(CallbackState::Matched, 2).await?;
+    fixture.deliver(&failure).await?;
+    fixture.rested(CallbackState::Matched, 2).await?;
     let reasons = || async {
-        let found = bench.merchant.engine.transaction(paying.id).await?;
+        let found = fixture.merchant.engine.transaction(paying.id).await?;
         let found = found.expect("it is stored");
         let cases = found.cases.iter().map(|case| case.reason);
         anyhow::Ok((found.status(), cases.collect::<Vec<_>>()))
     };
     assert_eq!(reasons().await?, (Status::Failed, Vec::new()));
 
-    assert!(bench.flutterwave.take_late(&paying.reference));
-    let success = bench.letter(&paying.reference).await?;
+    assert!(fixture.flutterwave.take_late(&paying.reference));
+    let success = fixture.letter(&paying.reference).await?;
     for count in [3, 4] {
-        bench.deliver(&success).await?;
-        bench.rested(CallbackState::Matched, count).await?;
+        fixture.deliver(&success).await?;
+        fixture.rested(CallbackState::Matched, count).await?;
         let one = vec![CaseReason::MoneyAfterTheEnd];
         assert_eq!(reasons().await?, (Status::Failed, one));
     }
-    assert_eq!(bench.flutterwave.books.times(&paying.reference), 1);
+    assert_eq!(fixture.flutterwave.books.times(&paying.reference), 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payments_are_listed_by_the_references_of_their_attempts() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let good = bench.pay(100_000, "mpesa_ke", PAYS).await?;
-    let bad = bench.pay(100_000, "mtn_gh", BAD_NUMBER).await?;
-    bench.flutterwave.go_on(&bad.reference);
-    let listing = bench.listed().await?;
+    let fixture = Fixture::start().await?;
+    let good = fixture.pay(100_000, "mpesa_ke", PAYS).await?;
+    let bad = fixture.pay(100_000, "mtn_gh", BAD_NUMBER).await?;
+    fixture.flutterwave.go_on(&bad.reference);
+    let listing = fixture.listed().await?;
     assert_eq!(listing.incomplete, None);
     let mut found: Vec<_> = listing.transactions.iter().collect();
     found.sort_by_key(|listed| listed.provider_id.clone());

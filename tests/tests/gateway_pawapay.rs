@@ -25,12 +25,12 @@ const PAYS: &str = "22951345789";
 const REFUSES: &str = "22951345039";
 
 /// An engine on a clock that the test turns, with one connection: to the simulator.
-struct Bench {
+struct Fixture {
     pawapay: Simulator,
     at: AtProvider,
 }
 
-impl Deref for Bench {
+impl Deref for Fixture {
     type Target = AtProvider;
 
     fn deref(&self) -> &AtProvider {
@@ -38,7 +38,7 @@ impl Deref for Bench {
     }
 }
 
-impl Bench {
+impl Fixture {
     async fn start() -> anyhow::Result<Self> {
         Self::start_on(Store::memory()).await
     }
@@ -88,22 +88,22 @@ impl Bench {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_by_mobile_money_succeeds_and_is_in_the_books_once() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    bench.pawapay.settle_after(2);
-    let payment = bench.pay(PAYS).await?;
-    let paid = bench.ends(payment.id, Status::Success).await?;
+    let fixture = Fixture::start().await?;
+    fixture.pawapay.settle_after(2);
+    let payment = fixture.pay(PAYS).await?;
+    let paid = fixture.ends(payment.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
     let attempt = &paid.attempts[0];
     assert_eq!(attempt.candidate.gateway_title, "pawaPay");
     let reference = attempt.reference.to_string();
-    assert_eq!(bench.pawapay.books.times(&reference), 1);
-    assert_eq!(bench.pawapay.books.all().len(), 1);
-    let movement = bench.pawapay.books.all().remove(0);
+    assert_eq!(fixture.pawapay.books.times(&reference), 1);
+    assert_eq!(fixture.pawapay.books.all().len(), 1);
+    let movement = fixture.pawapay.books.all().remove(0);
     assert_eq!(
         (movement.amount.as_str(), movement.account.as_str()),
         ("1000", PAYS)
     );
-    let sent = bench.pawapay.transfer(Kind::Deposit, &reference);
+    let sent = fixture.pawapay.transfer(Kind::Deposit, &reference);
     let sent = sent.expect("it was made under our reference").request;
     assert_eq!(sent["customerMessage"], "Deux cafes");
     assert_eq!(sent["clientReferenceId"], payment.id.to_string());
@@ -118,48 +118,48 @@ async fn a_payment_by_mobile_money_succeeds_and_is_in_the_books_once() -> anyhow
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_of_the_payer_ends_the_payment_with_pawapays_own_code() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let payment = bench.pay(REFUSES).await?;
-    let failed = bench.ends(payment.id, Status::Failed).await?;
+    let fixture = Fixture::start().await?;
+    let payment = fixture.pay(REFUSES).await?;
+    let failed = fixture.ends(payment.id, Status::Failed).await?;
     let decline = format!("{:?}", failed.attempts[0]);
     assert!(decline.contains("PAYMENT_NOT_APPROVED"), "{decline}");
-    assert!(bench.pawapay.books.all().is_empty());
+    assert!(fixture.pawapay.books.all().is_empty());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    bench
+    let fixture = Fixture::start().await?;
+    fixture
         .pawapay
         .mishaps
         .next("POST", "/v2/deposits", FaultScenario::LoseAnswer);
     // The next query gets "not found" at first: that proves nothing.
-    bench.pawapay.hide_for(2);
-    let payment = bench.pay(PAYS).await?;
-    let found = bench.merchant.engine.transaction(payment.id).await?;
+    fixture.pawapay.hide_for(2);
+    let payment = fixture.pay(PAYS).await?;
+    let found = fixture.merchant.engine.transaction(payment.id).await?;
     assert_eq!(found.expect("it is stored").status(), Status::Pending);
-    let paid = bench.ends(payment.id, Status::Success).await?;
+    let paid = fixture.ends(payment.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
-    assert_eq!(bench.pawapay.count(Kind::Deposit), 1);
-    assert_eq!(bench.pawapay.books.times_of_account(PAYS), 1);
+    assert_eq!(fixture.pawapay.count(Kind::Deposit), 1);
+    assert_eq!(fixture.pawapay.books.times_of_account(PAYS), 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
+    let fixture = Fixture::start().await?;
     let lie = FaultScenario::AnswerInstead(
         500,
         "{\"failureReason\":{\"failureCode\":\"UNKNOWN_ERROR\"}}".into(),
     );
-    bench.pawapay.mishaps.next("POST", "/v2/payouts", lie);
-    let payout = bench.pay_out().await?;
-    let reference = bench.reference(payout.id).await?;
-    bench.ends(payout.id, Status::Success).await?;
-    assert_eq!(bench.pawapay.count(Kind::Payout), 1);
-    assert_eq!(bench.pawapay.books.times(&reference), 1);
-    assert_eq!(bench.pawapay.books.all()[0].amount, "5000");
+    fixture.pawapay.mishaps.next("POST", "/v2/payouts", lie);
+    let payout = fixture.pay_out().await?;
+    let reference = fixture.reference(payout.id).await?;
+    fixture.ends(payout.id, Status::Success).await?;
+    assert_eq!(fixture.pawapay.count(Kind::Payout), 1);
+    assert_eq!(fixture.pawapay.books.times(&reference), 1);
+    assert_eq!(fixture.pawapay.books.all()[0].amount, "5000");
     Ok(())
 }
 
@@ -167,68 +167,68 @@ async fn a_payout_reaches_its_recipient_once_though_its_answer_was_a_500() -> an
 async fn a_payout_whose_commit_is_wrongly_refused_is_stored_and_dispatched_once()
 -> anyhow::Result<()> {
     let denier = Denier::default();
-    let bench = Bench::start_on(denier.over(Store::memory())).await?;
-    bench.pawapay.settle_after(4);
+    let fixture = Fixture::start_on(denier.over(Store::memory())).await?;
+    fixture.pawapay.settle_after(4);
     let (answer, until) = tokio::sync::oneshot::channel();
     denier.deny_next_commit(until);
     // Its timer is due at once: it is dispatched while the answer of the store is still out.
     let dispatched = eventually("the payout", SOON, || async {
-        bench.merchant.clock.advance(Duration::from_millis(250));
-        Ok((bench.pawapay.count(Kind::Payout) > 0).then_some(()))
+        fixture.merchant.clock.advance(Duration::from_millis(250));
+        Ok((fixture.pawapay.count(Kind::Payout) > 0).then_some(()))
     });
     let answered = async {
         dispatched.await?;
         let _ = answer.send(());
         Ok(())
     };
-    let (payout, ()) = tokio::try_join!(bench.pay_out(), answered)?;
+    let (payout, ()) = tokio::try_join!(fixture.pay_out(), answered)?;
     assert_eq!(payout.attempts.len(), 1);
-    let paid = bench.ends(payout.id, Status::Success).await?;
+    let paid = fixture.ends(payout.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
-    assert_eq!(bench.pawapay.count(Kind::Payout), 1);
-    assert_eq!(bench.pawapay.books.all().len(), 1);
+    assert_eq!(fixture.pawapay.count(Kind::Payout), 1);
+    assert_eq!(fixture.pawapay.books.all().len(), 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signed_callback_is_believed_though_the_answer_was_lost_and_nobody_finds_the_payment()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    bench.signed_callbacks();
-    bench
+    let fixture = Fixture::start().await?;
+    fixture.signed_callbacks();
+    fixture
         .pawapay
         .mishaps
         .next("POST", "/v2/deposits", FaultScenario::LoseAnswer);
     // Asking would not settle it: only the callback can.
-    bench.pawapay.hide_for(u32::MAX);
-    let payment = bench.pay(PAYS).await?;
-    let reference = bench.reference(payment.id).await?;
+    fixture.pawapay.hide_for(u32::MAX);
+    let payment = fixture.pay(PAYS).await?;
+    let reference = fixture.reference(payment.id).await?;
     let letter = eventually("the callback", SOON, || async {
-        Ok(bench.pawapay.letters(&reference).pop())
+        Ok(fixture.pawapay.letters(&reference).pop())
     })
     .await?;
     for _ in 0..3 {
-        bench.deliver(&letter).await?;
+        fixture.deliver(&letter).await?;
     }
-    let paid = bench.becomes(payment.id, Status::Success).await?;
+    let paid = fixture.becomes(payment.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
-    assert_eq!(bench.pawapay.books.times_of_account(PAYS), 1);
+    assert_eq!(fixture.pawapay.books.times_of_account(PAYS), 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_callback_only_makes_the_engine_ask() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    bench.signed_callbacks();
-    let payment = bench.pay(REFUSES).await?;
-    let reference = bench.reference(payment.id).await?;
+    let fixture = Fixture::start().await?;
+    fixture.signed_callbacks();
+    let payment = fixture.pay(REFUSES).await?;
+    let reference = fixture.reference(payment.id).await?;
     let mut letter = eventually("the callback", SOON, || async {
-        Ok(bench.pawapay.letters(&reference).pop())
+        Ok(fixture.pawapay.letters(&reference).pop())
     })
     .await?;
     letter.body = letter.body.replace("FAILED", "COMPLETED");
-    bench.deliver(&letter).await?;
-    bench.becomes(payment.id, Status::Failed).await?;
-    assert!(bench.pawapay.books.all().is_empty());
+    fixture.deliver(&letter).await?;
+    fixture.becomes(payment.id, Status::Failed).await?;
+    assert!(fixture.pawapay.books.all().is_empty());
     Ok(())
 }

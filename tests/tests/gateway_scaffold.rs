@@ -9,25 +9,15 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use axum::extract::{Path as Segment, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
-use switchyard_core::environment::Environment;
-use switchyard_core::ids::TransactionId;
-use switchyard_core::transaction::{ClientContext, Status};
-use switchyard_engine::access::NewConnection;
-use switchyard_engine::engine::{ConfirmRequest, NewPayment};
-use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
-use switchyard_gateway_host::{GatewaySettings, Gateways};
-use switchyard_records::NewCustomer;
-use switchyard_system::clock::Clock;
-use switchyard_system::ids::Ids;
-use switchyard_tests::eventually;
-use switchyard_tests::gateways::workers;
+use switchyard_tests::server::stage;
 use switchyard_tests::tidy::root;
+use switchyard_tests::{Server, Setup, eventually};
 use tempfile::TempDir;
 
 type Books = Arc<Mutex<BTreeMap<String, Value>>>;
@@ -79,32 +69,69 @@ async fn show(
     }
 }
 
-fn cargo(arguments: &[&str], folder: &Path) -> anyhow::Result<()> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    let output = cargo.args(arguments).current_dir(folder).output()?;
+/// Runs a program; an error with what it printed unless it ends well.
+fn run(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo {arguments:?}: {said}");
-    Ok(())
+    let printed = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "{command:?}: {printed}{said}");
+    Ok(printed.into_owned())
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The SDK as a registry would have it, packed and unpacked.
+fn packaged_sdk(folder: &Path) -> anyhow::Result<PathBuf> {
+    let packed = folder.join("packed");
+    // Tests may run in a tree with changes. The build is that of the new gateway.
+    let flags = [
+        "--package",
+        "switchyard-gateway",
+        "--allow-dirty",
+        "--no-verify",
+        "--offline",
+    ];
+    let mut pack = cargo();
+    pack.arg("package")
+        .args(flags)
+        .arg("--target-dir")
+        .arg(&packed)
+        .current_dir(root());
+    let output = pack.output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success() && !said.contains("warning:"),
+        "{said}"
+    );
+    let name = format!("switchyard-gateway-{}", env!("CARGO_PKG_VERSION"));
+    let file = packed.join("package").join(format!("{name}.crate"));
+    run(Command::new("tar")
+        .arg("xf")
+        .arg(file)
+        .arg("--directory")
+        .arg(folder))?;
+    Ok(folder.join(name))
 }
 
 /// Begins a gateway in a folder of its own, tests it and builds it there, without a network; where
 /// its library is.
 fn begun(temporary: &Path) -> anyhow::Result<PathBuf> {
+    let sdk = packaged_sdk(temporary)?;
     let folder = temporary.join("imaginary");
-    let shown = folder.display().to_string();
-    let new = [
-        "run",
-        "--quiet",
-        "--package",
-        "xtask",
-        "--",
-        "gateway",
-        "new",
-        "imaginary",
-        "--dir",
-        &shown,
-    ];
-    cargo(&new, &root())?;
+    let new = || {
+        let mut new = Command::new(stage().unwrap().join("switchyard"));
+        new.args(["gateway", "new", "imaginary", "--sdk"]).arg(&sdk);
+        new.current_dir(temporary);
+        new
+    };
+    let said = run(&mut new())?;
+    let library = "imaginary/target/debug/libgateway_imaginary.so";
+    assert!(
+        said.contains(&format!("switchyard gateway check {library}\n")),
+        "{said}"
+    );
     let files: BTreeSet<String> = ["", "src"]
         .iter()
         .flat_map(|inside| {
@@ -115,102 +142,107 @@ fn begun(temporary: &Path) -> anyhow::Result<PathBuf> {
         })
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    let expected = ["Cargo.toml", "README.md", "gateway.json", "lib.rs", "src"];
+    let expected = [
+        "Cargo.toml",
+        "README.md",
+        "gateway.json",
+        "gateway.schema.json",
+        "lib.rs",
+        "src",
+    ];
     assert_eq!(files, expected.map(str::to_owned).into());
-    assert!(cargo(&new, &root()).is_err(), "what is there is left alone");
-    for file in ["Cargo.toml", "README.md", "gateway.json", "src/lib.rs"] {
-        let text = std::fs::read_to_string(folder.join(file))?;
-        let clone = root().display().to_string();
-        assert!(!text.contains(&clone), "{file} has a path of this clone");
-    }
-    // Its own tests, its own target folder, and no network.
-    let sdk = root().join("plugins/sdk");
-    let sdk = format!("patch.crates-io.switchyard-gateway.path={sdk:?}");
+    assert!(run(&mut new()).is_err(), "what is there is left alone");
     for command in ["test", "build"] {
-        let quietly = [command, "--quiet", "--offline", "--target-dir", "target"];
-        cargo(&[&quietly[..], &["--config", &sdk]].concat(), &folder)?;
+        let mut cargo = cargo();
+        cargo.args([command, "--quiet", "--offline", "--target-dir", "target"]);
+        // The minimum version of the SDK, where `cargo xtask test` has it.
+        if let Some(rust) = std::env::var_os("SWITCHYARD_OLDEST_RUST") {
+            let program = |name| Path::new(&rust).join(name);
+            cargo
+                .env("RUSTC", program("rustc"))
+                .env("RUSTDOC", program("rustdoc"));
+        }
+        run(cargo.current_dir(&folder))?;
     }
-    Ok(folder.join("target/debug/libgateway_imaginary.so"))
+    Ok(temporary.join(library))
 }
 
-/// The engine with the gateway at `library`.
-async fn engine_with(library: &Path, kept: PathBuf) -> anyhow::Result<Bench> {
-    let clock = Clock::manual(START);
-    let settings = GatewaySettings {
-        dir: kept,
-        development: true,
-        worker: workers(),
-        ..GatewaySettings::default()
-    };
-    let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
-    gateways.add(library).await?;
-    let wanted = Wanted {
-        clock,
-        ..Wanted::with(gateways)
-    };
-    Ok(wanted.start().await)
-}
-
-/// A payment that its payer confirmed, through the connection with the provider at `url`.
-async fn confirmed(merchant: &Bench, url: &str) -> anyhow::Result<TransactionId> {
-    let engine = &merchant.engine;
-    let connection = NewConnection {
-        app: merchant.caller().app.id,
-        environment: Environment::Sandbox,
-        gateway: "imaginary".into(),
-        account_name: "Ada's shop".into(),
-        methods: None,
-        config: json!({ "api_key": "sk_test", "base_url": url }),
-    };
-    engine.access().create_connection(connection).await?;
-    let new = NewPayment {
-        amount: amount(1_000, "XOF"),
-        description: "Deux cafés".into(),
-        return_url: "https://shop.example/return".into(),
-        customer: customer(),
-        metadata: BTreeMap::new(),
-        methods: Vec::new(),
-        restriction: None,
-        expires_in: None,
-        context: ClientContext::default(),
-    };
-    let payment = engine
-        .initialize_payment(&merchant.caller(), new, None)
+/// A server with the gateway at `library`, and a connection with the provider at `url`.
+async fn server_with(library: &Path, url: &str) -> anyhow::Result<Server> {
+    let server = Server::start(Setup::default()).await?;
+    let library = library.display().to_string();
+    server
+        .command(&["gateway", "add", &library, "--yes"])
         .await?;
-    let choice = ConfirmRequest {
-        method: "mtn_bj".into(),
-        country: Some("BJ".into()),
-        phone: Some("+22951345789".into()),
-        fields: BTreeMap::from([("msisdn".to_owned(), "22951345789".to_owned())]),
-        missing: NewCustomer::default(),
-        context: ClientContext::default(),
-        agreed: None,
-    };
-    engine.confirm(payment.id, choice).await?;
-    Ok(payment.id)
+    let path = format!("/operator/v1/apps/{}/connections", server.dev().app_id);
+    let connection = json!({
+        "environment": "sandbox", "gateway": "imaginary", "account_name": "Ada's shop",
+        "config": { "api_key": "sk_test", "base_url": url },
+    });
+    let made = server.operator().post(&path, &connection).await?;
+    made.expect(201)?;
+    Ok(server)
+}
+
+/// A payment that its payer confirmed on the checkout page; its id.
+async fn confirmed(server: &Server) -> anyhow::Result<String> {
+    let body = json!({
+        "amount": 1_000, "currency": "XOF", "description": "Deux cafés", "return_url": "https://shop.example/return",
+        "customer": { "email": "ada@example.com", "first_name": "Ada", "last_name": "Lovelace" },
+        "methods": ["mtn_bj"],
+    });
+    let made = server
+        .merchant()
+        .post("/v1/payments/initialize", &body)
+        .await?;
+    let id = made.expect(201)?.data("id")?.to_owned();
+    let details = [
+        ("country", "BJ"),
+        ("method", "mtn_bj"),
+        ("msisdn", "22951345789"),
+    ];
+    let payer = server.stranger();
+    let sent = payer
+        .post_form(&format!("/checkout/{id}/details"), &details)
+        .await?;
+    let next = sent.headers()["location"].to_str()?.to_owned();
+    let (_, answers) = next.split_once("?a=").with_context(|| next.clone())?;
+    let sent = payer
+        .post_form(&format!("/checkout/{id}/confirm"), &[("a", answers)])
+        .await?;
+    ensure!(sent.status() == 303, "{sent:?}");
+    Ok(id)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_provider_is_begun_and_paid_through_without_a_change_of_ours() -> anyhow::Result<()> {
+async fn a_new_provider_is_begun_outside_of_a_clone_and_paid_through() -> anyhow::Result<()> {
     let temporary = TempDir::new()?;
     let library = begun(temporary.path())?;
+    let mut check = Command::new(stage()?.join("switchyard"));
+    let report = run(check.args(["gateway", "check", "--json"]).arg(&library))?;
+    let report: Value = serde_json::from_str(&report)?;
+    assert_eq!(report["title"], "imaginary 0.1.0");
+
     let books = Books::default();
     let url = provider(Arc::clone(&books)).await?;
-    let merchant = engine_with(&library, temporary.path().join("kept")).await?;
-    let id = confirmed(&merchant, &url).await?;
-    let engine = &merchant.engine;
-    let paid = eventually("the payment", Duration::from_secs(60), async || {
-        merchant.clock.advance(Duration::from_secs(11));
-        let found = engine.transaction(id).await?;
-        Ok(found.filter(|found| found.status() == Status::Success))
-    })
+    let mut server = server_with(&library, &url).await?;
+    let id = confirmed(&server).await?;
+    let verify = format!("/v1/payments/{id}/verify");
+    eventually(
+        "the payment succeeds",
+        Duration::from_secs(90),
+        async || {
+            let verified = server.merchant().get(&verify).await?.expect(200)?;
+            Ok((verified.data("status")? == "success").then_some(()))
+        },
+    )
     .await?;
+    server.stop().await?;
     let books = books.lock().unwrap();
-    let charges: Vec<_> = books.iter().collect();
-    let [(reference, charge)] = charges.as_slice() else {
+    let charges: Vec<_> = books.values().collect();
+    let [charge] = charges.as_slice() else {
         anyhow::bail!("{books:?}");
     };
-    assert_eq!(**reference, paid.attempts[0].reference.to_string());
     assert_eq!(
         (&charge["amount"], &charge["currency"]),
         (&json!("1000"), &json!("XOF"))

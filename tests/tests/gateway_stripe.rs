@@ -20,7 +20,7 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::transaction::{Kind, State, Status, Transaction};
 use switchyard_engine::testing::amount;
 use switchyard_gateway_host::ListedState;
-use switchyard_testkit::{FaultScenario, Letter};
+use switchyard_testkit::{FaultScenario, ProviderCallback};
 use switchyard_tests::at_provider::{AtProvider, SOON, choice};
 use switchyard_tests::{eventually, stripe_gateway};
 use tower::ServiceExt as _;
@@ -37,12 +37,12 @@ const TWICE_THE_USUAL_TIME: Duration = Duration::from_secs(361);
 const COMPLETED: &str = "checkout.session.completed";
 
 /// An engine on a clock that the test turns, with one connection: to the simulator.
-struct Bench {
+struct Fixture {
     stripe: Simulator,
     at: AtProvider,
 }
 
-impl Deref for Bench {
+impl Deref for Fixture {
     type Target = AtProvider;
 
     fn deref(&self) -> &AtProvider {
@@ -50,7 +50,7 @@ impl Deref for Bench {
     }
 }
 
-impl Bench {
+impl Fixture {
     async fn start() -> anyhow::Result<Self> {
         let stripe = Simulator::start(AtProvider::starts_at()).await;
         let at = AtProvider::start(&stripe_gateway(), stripe.config()).await?;
@@ -89,7 +89,7 @@ impl Bench {
         Ok((status, serde_json::from_slice(&body)?))
     }
 
-    fn letter(&self, session: &Session, kind: &str) -> Letter {
+    fn letter(&self, session: &Session, kind: &str) -> ProviderCallback {
         let letter = self.stripe.letter(session.reference(), kind);
         letter.unwrap_or_else(|| panic!("Stripe wrote no {kind}"))
     }
@@ -98,18 +98,18 @@ impl Bench {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_pays_by_a_signed_callback_after_one_that_was_refused_and_is_in_the_books_once()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (payment, session) = bench.pay().await?;
-    bench.stripe.pay(&session.id, TOO_LITTLE);
-    bench
-        .deliver(&bench.letter(&session, "payment_intent.payment_failed"))
+    let fixture = Fixture::start().await?;
+    let (payment, session) = fixture.pay().await?;
+    fixture.stripe.pay(&session.id, TOO_LITTLE);
+    fixture
+        .deliver(&fixture.letter(&session, "payment_intent.payment_failed"))
         .await?;
-    bench.stripe.pay(&session.id, PAYS);
-    let letter = bench.letter(&session, COMPLETED);
+    fixture.stripe.pay(&session.id, PAYS);
+    let letter = fixture.letter(&session, COMPLETED);
     for _ in 0..3 {
-        bench.deliver(&letter).await?;
+        fixture.deliver(&letter).await?;
     }
-    let paid = bench.becomes(payment.id, Status::Success).await?;
+    let paid = fixture.becomes(payment.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
     let attempt = &paid.attempts[0];
     assert_eq!(attempt.candidate.gateway_title, "Stripe");
@@ -119,21 +119,21 @@ async fn a_card_pays_by_a_signed_callback_after_one_that_was_refused_and_is_in_t
         session.text("metadata[switchyard_transaction]"),
         payment.id.to_string()
     );
-    assert_eq!(bench.stripe.books.all().len(), 1);
-    assert_eq!(bench.stripe.books.all()[0].amount, "2550");
+    assert_eq!(fixture.stripe.books.all().len(), 1);
+    assert_eq!(fixture.stripe.books.all()[0].amount, "2550");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_expires_fails_the_payment_with_the_last_refusal() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (payment, session) = bench.pay().await?;
-    bench.stripe.pay(&session.id, TOO_LITTLE);
-    bench.stripe.expire(&session.id);
-    let failed = bench.ends(payment.id, Status::Failed).await?;
+    let fixture = Fixture::start().await?;
+    let (payment, session) = fixture.pay().await?;
+    fixture.stripe.pay(&session.id, TOO_LITTLE);
+    fixture.stripe.expire(&session.id);
+    let failed = fixture.ends(payment.id, Status::Failed).await?;
     let decline = format!("{:?}", failed.attempts[0]);
     assert!(decline.contains("insufficient_funds"), "{decline}");
-    assert!(bench.stripe.books.all().is_empty());
+    assert!(fixture.stripe.books.all().is_empty());
     Ok(())
 }
 
@@ -141,106 +141,108 @@ async fn a_session_that_expires_fails_the_payment_with_the_last_refusal() -> any
 /// session takes the money.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payer_who_gives_up_an_open_session_pays_with_a_second_one_once() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (payment, first) = bench.pay().await?;
-    let engine = &bench.merchant.engine;
+    let fixture = Fixture::start().await?;
+    let (payment, first) = fixture.pay().await?;
+    let engine = &fixture.merchant.engine;
     let too_early = engine.give_up(payment.id).await;
     assert!(too_early.is_err(), "{too_early:?}");
-    bench.merchant.clock.advance(TWICE_THE_USUAL_TIME);
+    fixture.merchant.clock.advance(TWICE_THE_USUAL_TIME);
     engine.give_up(payment.id).await?;
     let is_open = |found: &Transaction| found.state == State::AwaitingCustomer;
-    let open = bench.asks_until(payment.id, is_open).await?;
+    let open = fixture.asks_until(payment.id, is_open).await?;
     assert_eq!(open.status(), Status::Pending);
-    assert_eq!(bench.stripe.sessions()[0].status, "expired");
-    bench.stripe.pay(&first.id, PAYS);
-    assert!(bench.stripe.books.all().is_empty(), "an expired session");
+    assert_eq!(fixture.stripe.sessions()[0].status, "expired");
+    fixture.stripe.pay(&first.id, PAYS);
+    assert!(fixture.stripe.books.all().is_empty(), "an expired session");
 
     engine.confirm(payment.id, choice("card_usd")).await?;
     let second = eventually("the second session", SOON, || async {
-        let sessions = bench.stripe.sessions();
+        let sessions = fixture.stripe.sessions();
         Ok(sessions.into_iter().find(|session| session.id != first.id))
     })
     .await?;
-    bench.stripe.pay(&second.id, PAYS);
-    let paid = bench.ends(payment.id, Status::Success).await?;
+    fixture.stripe.pay(&second.id, PAYS);
+    let paid = fixture.ends(payment.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 2);
-    assert_eq!(bench.stripe.books.all().len(), 1);
+    assert_eq!(fixture.stripe.books.all().len(), 1);
     assert!(paid.cases.is_empty(), "{:?}", paid.cases);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    bench
+    let fixture = Fixture::start().await?;
+    fixture
         .stripe
         .mishaps
         .next("POST", SESSIONS, FaultScenario::LoseAnswer);
-    let (payment, session) = bench.pay().await?;
-    bench.stripe.pay(&session.id, PAYS);
-    let paid = bench.ends(payment.id, Status::Success).await?;
+    let (payment, session) = fixture.pay().await?;
+    fixture.stripe.pay(&session.id, PAYS);
+    let paid = fixture.ends(payment.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
-    assert_eq!(bench.stripe.sessions().len(), 1);
-    assert_eq!(bench.stripe.books.times(session.reference()), 1);
+    assert_eq!(fixture.stripe.sessions().len(), 1);
+    assert_eq!(fixture.stripe.books.times(session.reference()), 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_before_the_answer_is_believed() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
+    let fixture = Fixture::start().await?;
     let late = FaultScenario::Delay(Duration::from_secs(2));
-    bench.stripe.mishaps.next("POST", SESSIONS, late);
+    fixture.stripe.mishaps.next("POST", SESSIONS, late);
     // The session is there, and our request still waits for its answer.
-    let (payment, session) = bench.pay().await?;
-    bench.stripe.pay(&session.id, PAYS);
-    bench.deliver(&bench.letter(&session, COMPLETED)).await?;
-    bench.becomes(payment.id, Status::Success).await?;
+    let (payment, session) = fixture.pay().await?;
+    fixture.stripe.pay(&session.id, PAYS);
+    fixture
+        .deliver(&fixture.letter(&session, COMPLETED))
+        .await?;
+    fixture.becomes(payment.id, Status::Success).await?;
     // The answer still says "open": a success stays one.
     eventually("the answer", SOON, || async {
-        let found = bench.merchant.engine.transaction(payment.id).await?;
+        let found = fixture.merchant.engine.transaction(payment.id).await?;
         let is_back = found.is_some_and(|found| found.attempts[0].provider_id.is_some());
         Ok(is_back.then_some(()))
     })
     .await?;
-    let paid = bench.ends(payment.id, Status::Success).await?;
+    let paid = fixture.ends(payment.id, Status::Success).await?;
     assert_eq!(paid.attempts.len(), 1);
-    assert_eq!(bench.stripe.books.times(session.reference()), 1);
+    assert_eq!(fixture.stripe.books.times(session.reference()), 1);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_callback_changes_nothing() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (payment, session) = bench.pay().await?;
-    bench.stripe.expire(&session.id);
-    let mut letter = bench.letter(&session, "checkout.session.expired");
+    let fixture = Fixture::start().await?;
+    let (payment, session) = fixture.pay().await?;
+    fixture.stripe.expire(&session.id);
+    let mut letter = fixture.letter(&session, "checkout.session.expired");
     letter.body = letter
         .body
         .replace("session.expired", "session.completed")
         .replace("\"unpaid\"", "\"paid\"");
-    bench.deliver(&letter).await?;
-    bench.ends(payment.id, Status::Failed).await?;
-    assert!(bench.stripe.books.all().is_empty());
+    fixture.deliver(&letter).await?;
+    fixture.ends(payment.id, Status::Failed).await?;
+    assert!(fixture.stripe.books.all().is_empty());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_stripe_refuses_is_named_and_not_stored_unless_the_check_is_skipped()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let engine = &bench.merchant.engine;
-    let connections = format!("/apps/{}/connections", bench.merchant.caller().app.id);
-    let connection = format!("/connections/{}", bench.connection);
+    let fixture = Fixture::start().await?;
+    let engine = &fixture.merchant.engine;
+    let connections = format!("/apps/{}/connections", fixture.merchant.caller().app.id);
+    let connection = format!("/connections/{}", fixture.connection);
     let stored = || -> anyhow::Result<Value> {
-        let stored = engine.access().connection(bench.connection);
+        let stored = engine.access().connection(fixture.connection);
         let stored = stored.context("the connection is there")?;
         Ok(engine.access().connection_config(&stored)?)
     };
     let (list, config) = (
-        bench.operator("GET", &connections, &Value::Null).await?,
+        fixture.operator("GET", &connections, &Value::Null).await?,
         stored()?,
     );
-    let mut wrong = bench.stripe.config();
+    let mut wrong = fixture.stripe.config();
     wrong["secret_key"] = json!(WRONG_KEY);
     let mut new = json!({ "environment": "sandbox", "gateway": "stripe", "account_name": "A second one", "config": wrong });
     let mut change = json!({ "account_name": "Renamed", "config": wrong });
@@ -248,8 +250,8 @@ async fn a_key_that_stripe_refuses_is_named_and_not_stored_unless_the_check_is_s
         ("POST", &connections, &new),
         ("PATCH", &connection, &change),
     ] {
-        let asked = bench.stripe.requests().len();
-        let (status, answer) = bench.operator(method, path, body).await?;
+        let asked = fixture.stripe.requests().len();
+        let (status, answer) = fixture.operator(method, path, body).await?;
         let error = &answer["errors"][0];
         assert_eq!(
             (status, &error["code"]),
@@ -264,27 +266,27 @@ async fn a_key_that_stripe_refuses_is_named_and_not_stored_unless_the_check_is_s
             "{answer}"
         );
         assert!(!answer.to_string().contains(WRONG_KEY), "{answer}");
-        assert_eq!(bench.stripe.requests()[asked..], ["GET /v1/account"]);
+        assert_eq!(fixture.stripe.requests()[asked..], ["GET /v1/account"]);
         assert_eq!(
-            bench.operator("GET", &connections, &Value::Null).await?,
+            fixture.operator("GET", &connections, &Value::Null).await?,
             list
         );
         assert_eq!(stored()?, config);
     }
 
-    let asked = bench.stripe.requests().len();
+    let asked = fixture.stripe.requests().len();
     for (method, path, body) in [
         ("POST", &connections, &mut new),
         ("PATCH", &connection, &mut change),
     ] {
         body["skip_check"] = json!(true);
-        let (status, answer) = bench.operator(method, path, body).await?;
+        let (status, answer) = fixture.operator(method, path, body).await?;
         assert!(matches!(status, 200 | 201), "{answer}");
         assert_eq!(answer["data"]["check"]["result"], "not_checked", "{answer}");
     }
-    assert_eq!(bench.stripe.requests().len(), asked, "nobody was asked");
+    assert_eq!(fixture.stripe.requests().len(), asked, "nobody was asked");
     assert_eq!(stored()?["secret_key"], WRONG_KEY);
-    let (_, list) = bench.operator("GET", &connections, &Value::Null).await?;
+    let (_, list) = fixture.operator("GET", &connections, &Value::Null).await?;
     let names = list["data"].as_array().context("a list")?.iter();
     let mut names: Vec<&Value> = names
         .map(|connection| &connection["account_name"])
@@ -297,19 +299,19 @@ async fn a_key_that_stripe_refuses_is_named_and_not_stored_unless_the_check_is_s
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_otherwise()
 -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let connections = format!("/apps/{}/connections", bench.merchant.caller().app.id);
-    let connection = format!("/connections/{}", bench.connection);
-    let config = bench.stripe.config();
+    let fixture = Fixture::start().await?;
+    let connections = format!("/apps/{}/connections", fixture.merchant.caller().app.id);
+    let connection = format!("/connections/{}", fixture.connection);
+    let config = fixture.stripe.config();
     let down = || {
         let down = FaultScenario::Refuse(503, String::new());
-        bench.stripe.mishaps.next("GET", "/v1/account", down);
+        fixture.stripe.mishaps.next("GET", "/v1/account", down);
     };
     let new = json!({
         "environment": "sandbox", "gateway": "stripe", "account_name": "New", "config": config,
     });
     down();
-    let (_, answer) = bench.operator("POST", &connections, &new).await?;
+    let (_, answer) = fixture.operator("POST", &connections, &new).await?;
     let data = &answer["data"];
     assert_eq!(data["is_enabled"], false, "{answer}");
     assert_eq!(data["check"]["result"], "not_checked", "{answer}");
@@ -319,16 +321,16 @@ async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_o
     // A connection in use keeps its present credentials.
     down();
     let change = json!({ "config": config });
-    let (status, answer) = bench.operator("PATCH", &connection, &change).await?;
+    let (status, answer) = fixture.operator("PATCH", &connection, &change).await?;
     assert_eq!(status, 422, "{answer}");
     assert!(answer.to_string().contains("enable_unchecked"), "{answer}");
-    let (_, answer) = bench.operator("PATCH", &connection, &json!({})).await?;
+    let (_, answer) = fixture.operator("PATCH", &connection, &json!({})).await?;
     assert_eq!(answer["data"]["is_enabled"], true, "{answer}");
 
     for (method, path, mut body) in [("POST", &connections, new), ("PATCH", &connection, change)] {
         down();
         body["enable_unchecked"] = json!(true);
-        let (_, answer) = bench.operator(method, path, &body).await?;
+        let (_, answer) = fixture.operator(method, path, &body).await?;
         assert_eq!(answer["data"]["check"]["result"], "not_checked", "{answer}");
         assert_eq!(answer["data"]["is_enabled"], true, "{answer}");
     }
@@ -337,20 +339,20 @@ async fn a_connection_whose_keys_could_not_be_checked_is_disabled_unless_asked_o
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_is_listed_by_the_reference_and_the_id_of_its_attempt() -> anyhow::Result<()> {
-    let bench = Bench::start().await?;
-    let (payment, session) = bench.pay().await?;
+    let fixture = Fixture::start().await?;
+    let (payment, session) = fixture.pay().await?;
     let states = [ListedState::Pending, ListedState::Succeeded];
     for state in states {
-        let listing = bench.listed().await?;
+        let listing = fixture.listed().await?;
         assert_eq!((listing.incomplete, listing.transactions.len()), (None, 1));
         let listed = &listing.transactions[0];
         assert_eq!((listed.state, listed.kind), (state, Kind::Payment));
         assert_eq!(listed.amount, Some(amount(2_550, "USD")));
-        let found = bench.merchant.engine.transaction(payment.id).await?;
+        let found = fixture.merchant.engine.transaction(payment.id).await?;
         let attempt = &found.context("the payment")?.attempts[0];
         assert_eq!(listed.reference, Some(attempt.reference.to_string()));
         assert_eq!(listed.provider_id.as_ref(), Some(&session.id));
-        bench.stripe.pay(&session.id, PAYS);
+        fixture.stripe.pay(&session.id, PAYS);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use switchyard_tests::client::{payment, payout};
+use switchyard_tests::client::{payment, payout, pays};
 use switchyard_tests::{Client, FAILS, PAYS, Receiver, Server, Setup, eventually};
 
 const ROUNDS: usize = 50;
@@ -119,47 +119,6 @@ fn paid_out() -> Made {
         number: None,
     };
     ("/v1/payouts/initialize", payout("Salary", PAYS), promise)
-}
-
-/// The two forms of the page, as a browser without script sends them: true when they lead to the
-/// result. Sent again they do no harm, and where the page no longer asks they lead to where the
-/// payment stands.
-async fn pays(payer: &Client, id: &str, number: &str) -> anyhow::Result<bool> {
-    let details = [
-        ("country", "US"),
-        ("method", "switchyard_payment_demo"),
-        ("msisdn", number),
-    ];
-    let Some(mut place) = leads_to(payer, &format!("/checkout/{id}/details"), &details).await?
-    else {
-        return Ok(false);
-    };
-    if let Some((_, answers)) = place.split_once("/confirm?a=") {
-        let form = [("a", answers)];
-        match leads_to(payer, &format!("/checkout/{id}/confirm"), &form).await? {
-            Some(then) => place = then,
-            None => return Ok(false),
-        }
-    }
-    Ok(place.ends_with("/result"))
-}
-
-/// Destination of a form; `None` while the server answers that it cannot. An error: the server is
-/// gone.
-async fn leads_to(
-    payer: &Client,
-    path: &str,
-    form: &[(&str, &str)],
-) -> anyhow::Result<Option<String>> {
-    let answer = payer.post_form(path, form).await?;
-    match answer.status().as_u16() {
-        303 => {
-            let place = answer.headers().get("location").context("a location")?;
-            Ok(Some(place.to_str()?.to_owned()))
-        }
-        503 => Ok(None),
-        other => panic!("{path}: {other}"),
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

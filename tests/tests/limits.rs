@@ -420,13 +420,8 @@ impl Asking<'_> {
     }
 
     async fn send(&self, form: &str) -> anyhow::Result<Reply> {
-        send(
-            self.merchant,
-            &format!("/checkout/{}/code", self.id),
-            form,
-            None,
-        )
-        .await
+        let path = format!("/checkout/{}/code", self.id);
+        send(self.merchant, &path, form, Some("192.0.2.1")).await
     }
 }
 
@@ -454,26 +449,35 @@ async fn ask_for_codes(merchant: &Merchant) -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn codes_for_one_number_are_limited() -> anyhow::Result<()> {
-    let limited = merchant(&Store::memory(), None, |limits| {
-        limits.prompts_per_number = 2;
-        limits.prompts_per_address = 0;
-        limits.prompts_per_payment = 0;
-        limits.codes_per_prompt = 1;
-    })
-    .await?;
-    ask_for_codes(&limited).await?;
-    let asking = asking(&limited, PAYS).await?;
-    for codes in [0, 1] {
-        let reply = asking.send(&asking.form(codes).await?).await?;
-        assert_eq!(reply.status, 303, "{}", reply.text);
+async fn codes_for_a_number_from_an_address_and_of_a_payment_are_limited() -> anyhow::Result<()> {
+    type Limit = fn(&mut LimitSettings) -> &mut u32;
+    let by: [(&str, Limit); 3] = [
+        ("number", |limits| &mut limits.prompts_per_number),
+        ("address", |limits| &mut limits.prompts_per_address),
+        ("payment", |limits| &mut limits.prompts_per_payment),
+    ];
+    for (what, limit) in by {
+        let limited = merchant(&Store::memory(), None, |limits| {
+            limits.prompts_per_number = 0;
+            limits.prompts_per_address = 0;
+            limits.prompts_per_payment = 0;
+            limits.codes_per_prompt = 1;
+            *limit(limits) = 2;
+        })
+        .await?;
+        ask_for_codes(&limited).await?;
+        let asking = asking(&limited, PAYS).await?;
+        for codes in [0, 1] {
+            let reply = asking.send(&asking.form(codes).await?).await?;
+            assert_eq!(reply.status, 303, "{what}: {}", reply.text);
+        }
+        let third = asking.form(2).await?;
+        let refused = asking.send(&third).await?;
+        assert_eq!(refused.status, 429, "{what}: {}", refused.text);
+        let wait: u64 = refused.header("retry-after").context("a wait")?.parse()?;
+        assert!((1..=18 * 60).contains(&wait), "{what}: {wait}");
+        assert_eq!(asking.form(2).await?, third, "{what}: nothing was sent on");
     }
-    let third = asking.form(2).await?;
-    let refused = asking.send(&third).await?;
-    assert_eq!(refused.status, 429, "{}", refused.text);
-    let wait: u64 = refused.header("retry-after").context("a wait")?.parse()?;
-    assert!((1..=18 * 60).contains(&wait), "{wait}");
-    assert_eq!(asking.form(2).await?, third, "nothing was passed on");
     Ok(())
 }
 

@@ -49,7 +49,7 @@ async fn until_acknowledged(
 }
 
 /// `success` comes after `initiated` was acknowledged, or when three seconds have passed since its
-/// first attempt (decisions 6).
+/// first attempt (docs/contract/webhooks.md).
 fn assert_in_order(received: &[Delivery], began: Instant) {
     let first = |event: &str, acknowledged: bool| {
         let is_it = |delivery: &&Delivery| {

@@ -27,6 +27,7 @@ Parts:
   commit      A durable commit of the store, beside append and fdatasync
   initialize  POST /v1/payments/initialize, beside bare axum
   pay         From initialize to a payment that has succeeded, beside bare axum
+  steady      Payments at 400 a second for two minutes: tail latency and bytes written to the disk
   verify      GET /v1/payments/{id}/verify, beside bare axum
   retrieve    GET /v1/payments/{id}, beside bare axum
   list        GET /v1/payments, beside bare axum
@@ -36,6 +37,7 @@ Parts:
   actors      Memory of 100,000 live actors
   restart     Start after a kill -9 with 100,000 and with a million open payments
   history     The cost of one more payment with 10,000 and with a million stored
+  console     Pages of the console and the export with a million payments stored
 
 Example:
   cargo xtask bench initialize retrieve";

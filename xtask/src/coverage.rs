@@ -84,7 +84,8 @@ fn measured() -> anyhow::Result<Value> {
     build.env("RUSTFLAGS", "-Cinstrument-coverage");
     // An incremental build leaves some functions that nothing calls out of the report.
     build.env("CARGO_INCREMENTAL", "0");
-    build.args(["build", "--quiet", "--package", "switchyard-model"]);
+    build.args(["build", "--package", "switchyard-model"]);
+    build.args(run::quiet());
     build.args(["--bin", "model", "--target", &target, "--target-dir"]);
     must(build.arg(&folder))?;
     let model = folder.join(target).join("debug/model");

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure};
 use clap::Args;
+use switchyard_progress::{Progress, Unit};
 
-use crate::run::{self, must, program};
+use crate::run::{self, must_below, program};
 use crate::tools;
 
 /// Run the fuzz targets under libFuzzer, one after the other
@@ -44,13 +45,18 @@ impl Fuzz {
         };
         let fuzzer = tools::cargo_fuzz()?;
         let mut broken = Vec::new();
+        let total = wanted.len() as u64;
+        let progress = Progress::begin("fuzz", Some(total), Unit::Things("targets"));
         for name in wanted {
-            println!("\n==> {name}: {} s", self.seconds);
-            if let Err(error) = must(&mut self.command(&fuzzer, name)?) {
-                println!("==> {name}: {error:#}");
+            progress.name(&format!("fuzz {name} for {} s", self.seconds));
+            progress.without_bar(|| println!("\n==> {name}: {} s", self.seconds));
+            if let Err(error) = must_below(&progress, &mut self.command(&fuzzer, name)?) {
+                progress.without_bar(|| println!("==> {name}: {error:#}"));
                 broken.push(name.as_str());
             }
+            progress.add(1);
         }
+        drop(progress);
         ensure!(
             broken.is_empty(),
             "broken: {}; what broke them is in {}",

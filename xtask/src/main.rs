@@ -9,6 +9,8 @@
 //! - `sweep` kills the real program under load, or restores backups of it, and counts the losses;
 //! - `fuzz` runs every parser of untrusted bytes under libFuzzer;
 //! - `sbom` writes the bill of materials;
+//! - `dist` builds the files of a release: archive, Debian package, bill of materials, checksums;
+//! - `docs` builds the documentation as a book;
 //! - `gateway` creates a new gateway, and checks a built one;
 //! - `stage` only builds, and puts the program and its gateways into one folder, for tests that
 //!   start the real program.
@@ -17,16 +19,20 @@
 
 mod bench;
 mod coverage;
+mod dist;
+mod docs;
 mod fuzz;
 mod gateway;
 mod memory;
 mod model;
 mod mutants;
+mod revision;
 mod run;
 mod sbom;
 mod serve;
 mod simulate;
 mod stage;
+mod step_times;
 mod sweep;
 mod test;
 mod tools;
@@ -38,6 +44,8 @@ use clap::Parser;
 #[command(name = "cargo xtask")]
 enum Task {
     Bench(bench::Bench),
+    Dist(dist::Dist),
+    Docs(docs::Docs),
     Fuzz(fuzz::Fuzz),
     #[command(subcommand)]
     Gateway(gateway::Gateway),
@@ -54,6 +62,8 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Bench(bench) => bench.run(),
+        Task::Dist(dist) => dist.run(),
+        Task::Docs(docs) => docs.run(),
         Task::Fuzz(fuzz) => fuzz.run(),
         Task::Gateway(gateway) => gateway.run(),
         Task::Model(model) => model.run(),

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::coverage;
-use crate::run::{cargo, must, root};
+use crate::run::{cargo, must, quiet, root};
 
 /// Explore every history of one payment or payout up to a bound
 #[derive(Args)]
@@ -25,7 +25,8 @@ impl Model {
             return coverage::check();
         }
         let mut run = cargo();
-        run.args(["run", "--quiet", "--package", "switchyard-model", "--"]);
+        run.arg("run").args(quiet());
+        run.args(["--package", "switchyard-model", "--"]);
         if self.write_rules {
             let file = root().join("tests/model/rules.txt");
             run.arg("--write-rules").arg(file);

@@ -1,10 +1,12 @@
 //! Running other programs, and saying which one failed.
 
 use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
+use switchyard_progress::Progress;
 
 /// The repository's root.
 pub fn root() -> &'static Path {
@@ -50,6 +52,41 @@ pub fn must(command: &mut Command) -> anyhow::Result<()> {
         bail!("`{shown}` ended with {status}");
     }
     Ok(())
+}
+
+/// Runs it to its end, with its output as lines above the bar of `progress`; an error unless it
+/// ends well.
+pub fn must_below(progress: &Progress, command: &mut Command) -> anyhow::Result<()> {
+    let shown = shown(command);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        scope.spawn(|| print_lines(output, |line| progress.without_bar(|| println!("{line}"))));
+        print_lines(errors, |line| progress.line(line));
+    });
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("`{shown}` ended with {status}");
+    }
+    Ok(())
+}
+
+fn print_lines(output: Option<impl Read>, print: impl Fn(&str)) {
+    let lines = output
+        .into_iter()
+        .flat_map(|output| BufReader::new(output).split(b'\n'));
+    for line in lines.map_while(Result::ok) {
+        print(String::from_utf8_lossy(&line).trim_end());
+    }
+}
+
+/// Option `--quiet` for cargo, except on a terminal, where cargo shows a bar of its own.
+pub fn quiet() -> Option<&'static str> {
+    (!std::io::stderr().is_terminal()).then_some("--quiet")
 }
 
 /// Whether a program of that name can be started.

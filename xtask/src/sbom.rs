@@ -7,7 +7,7 @@
 //! the same bytes: there is no time and no serial number in it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
@@ -30,12 +30,17 @@ impl Sbom {
     pub fn run(&self) -> anyhow::Result<()> {
         let to = self.output.clone();
         let to = to.unwrap_or_else(|| run::target().join("switchyard.cdx.json"));
-        let mut text = serde_json::to_string_pretty(&bill()?)?;
-        text.push('\n');
-        std::fs::write(&to, text).with_context(|| format!("cannot write {}", to.display()))?;
+        write(&to)?;
         println!("{}", to.display());
         Ok(())
     }
+}
+
+/// Writes the bill of materials.
+pub fn write(to: &Path) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string_pretty(&bill()?)?;
+    text.push('\n');
+    std::fs::write(to, text).with_context(|| format!("cannot write {}", to.display()))
 }
 
 /// Third-party files in the repository: path, name, version, licence.
@@ -250,8 +255,6 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]

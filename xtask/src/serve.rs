@@ -17,6 +17,9 @@ pub struct Serve {
     /// Folder for everything that is stored; made if missing
     #[arg(long, default_value = "data")]
     data: PathBuf,
+    /// Fill a new data folder with 300 payments and payouts of the last 30 days
+    #[arg(long)]
+    demo: bool,
     /// Requests a key may make in a minute; 0 turns the limit off
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
@@ -39,6 +42,7 @@ impl Serve {
             .arg("--gateways")
             .arg(staged.gateways());
         server.arg("--port").arg(self.port.to_string());
+        server.args(self.demo.then_some("--demo"));
         if let Some(limit) = self.rate_limit {
             server.arg("--rate-limit").arg(limit.to_string());
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::run::{cargo, must, program, target};
+use crate::run::{cargo, must, program, quiet, target};
 
 /// Run the engine in a world that loses, delays, lies and kills, by seed
 #[derive(Args)]
@@ -42,7 +42,9 @@ impl Simulate {
 /// minute.
 fn optimised() -> anyhow::Result<PathBuf> {
     let mut build = cargo();
-    build.args(["build", "--quiet", "--profile", "simulation"]);
+    build
+        .args(["build", "--profile", "simulation"])
+        .args(quiet());
     must(build.args(["--package", "switchyard-simulation", "--bin", "simulate"]))?;
     Ok(target().join("simulation/simulate"))
 }
@@ -51,7 +53,9 @@ fn for_development() -> anyhow::Result<PathBuf> {
     let mut build = cargo();
     // The whole workspace's features, so that all that the other steps have compiled is used again;
     // the engine alone is optimised.
-    build.args(["build", "--quiet", "--workspace", "--bin", "simulate"]);
+    build
+        .args(["build", "--workspace", "--bin", "simulate"])
+        .args(quiet());
     for package in [
         "switchyard-engine",
         "switchyard-gateway",

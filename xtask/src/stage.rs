@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Args;
 
+use crate::revision::Revision;
 use crate::run;
 
 /// Build the program and the bundled gateways, and print the folder that holds them
@@ -46,6 +47,10 @@ impl Stage {
         if self.release {
             // As it is deployed: the program and its gateways, with their own features alone.
             build.args(["--release", "--package", "switchyard"]);
+            // Outside git, as in a container build, the variables are passed on as they are.
+            if let Some(revision) = Revision::of_tree()? {
+                build.envs(revision.variables());
+            }
             for name in &gateways {
                 build.args(["--package", name]);
             }

@@ -1,9 +1,11 @@
 //! `cargo xtask sweep`: kills the real program under load, or restores backups of it, and prints
 //! the figures by the provider's books.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
-use crate::run::{cargo, must, program, target};
+use crate::run::{cargo, must, program, root, target};
 use crate::stage::Stage;
 
 /// Kill the real program again and again under load, or restore backups of it; fails when anything
@@ -22,6 +24,10 @@ pub struct Sweep {
     /// The program optimised, as it is deployed
     #[arg(long)]
     release: bool,
+    /// File for the chart of the time after each kill until the program was ready
+    /// [default: target/charts/recovery.svg]
+    #[arg(long, value_name = "FILE", conflicts_with = "restores")]
+    chart: Option<PathBuf>,
 }
 
 impl Sweep {
@@ -39,6 +45,11 @@ impl Sweep {
             None => ("kills", self.kills),
         };
         sweep.args([what, &times.to_string(), &self.rate.to_string()]);
+        if self.restores.is_none() {
+            let usual = || target().join("charts/recovery.svg");
+            let given = self.chart.as_ref().map(|file| root().join(file));
+            sweep.arg(given.unwrap_or_else(usual));
+        }
         must(&mut sweep)
     }
 }

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use switchyard_progress::{Progress, Unit};
 
+use crate::dist::Dist;
 use crate::run::{self, cargo, must, program};
 use crate::stage::Stage;
+use crate::step_times::StepTimes;
 use crate::tools;
 
 /// Install what the tests need, where that can be done, and run every test there is
@@ -42,7 +45,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "docs",
-        does: "the documentation of the code builds, its links lead somewhere",
+        does: "the documentation builds, of the code and as a book; its words are spelled right",
         run: docs,
     },
     Step {
@@ -111,6 +114,11 @@ const STEPS: &[Step] = &[
         run: alerts,
     },
     Step {
+        name: "packages",
+        does: "the Debian package installs, upgrades and purges; the steps of the Dockerfile work",
+        run: packages,
+    },
+    Step {
         name: "licences",
         does: "licences and sources of what we depend on",
         run: licences,
@@ -143,7 +151,8 @@ impl Test {
         if list.exists() {
             std::fs::remove_file(&list)?;
         }
-        let results: Vec<_> = STEPS.iter().filter(wanted).map(timed).collect();
+        let steps: Vec<_> = STEPS.iter().filter(wanted).collect();
+        let results = all(&steps);
         summarize(&results, &std::fs::read_to_string(list).unwrap_or_default());
         if results.iter().any(|(_, _, result)| result.is_err()) {
             std::process::exit(1);
@@ -154,12 +163,41 @@ impl Test {
 
 type Timed = (&'static Step, Duration, anyhow::Result<()>);
 
+/// Runs the steps, and shows before each of them how far the run is.
+fn all(steps: &[&'static Step]) -> Vec<Timed> {
+    let mut times = StepTimes::read();
+    let mut results = Vec::new();
+    for (done, step) in steps.iter().enumerate() {
+        println!();
+        let left = times.of_steps(steps[done..].iter().map(|step| step.name));
+        let stage = match left {
+            Some(left) => format!("test, some {} left", shown(left)),
+            None => "test".to_owned(),
+        };
+        let total = steps.len() as u64;
+        Progress::mark(&stage, done as u64, total, Unit::Things("steps"));
+        let timed = timed(step);
+        if timed.2.is_ok() {
+            times.keep(step.name, timed.1);
+        }
+        results.push(timed);
+    }
+    results
+}
+
+fn shown(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "how long a step takes is shown to a person; nothing depends on it"
 )]
 fn timed(step: &'static Step) -> Timed {
-    println!("\n==> {}: {}", step.name, step.does);
+    println!("==> {}: {}", step.name, step.does);
     let start = Instant::now();
     let result = (step.run)();
     if let Err(error) = &result {
@@ -207,15 +245,10 @@ fn format() -> anyhow::Result<()> {
 }
 
 fn lints() -> anyhow::Result<()> {
-    must(cargo().args([
-        "clippy",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ]))
+    let mut clippy = cargo();
+    clippy.args(["clippy", "--workspace", "--all-targets"]);
+    clippy.args(run::quiet());
+    must(clippy.args(["--", "--deny", "warnings"]))
 }
 
 /// Everything is documented for those who read the code, so a public item may point to a private
@@ -226,13 +259,14 @@ fn docs() -> anyhow::Result<()> {
         "RUSTDOCFLAGS",
         "--deny warnings --allow rustdoc::private_intra_doc_links",
     );
-    must(doc.args([
+    doc.args([
         "doc",
-        "--quiet",
         "--workspace",
         "--no-deps",
         "--document-private-items",
-    ]))
+    ]);
+    must(doc.args(run::quiet()))?;
+    crate::docs::test()
 }
 
 fn stage() -> anyhow::Result<()> {
@@ -268,7 +302,12 @@ fn tests(package: &[&str], ignored: bool, more: &[(&str, PathBuf)]) -> anyhow::R
 
 fn rust_tests() -> anyhow::Result<()> {
     let python = ("SWITCHYARD_PYTHON", tools::python_packages()?);
-    tests(&["--workspace"], false, &[python])
+    let mut more = vec![python];
+    match tools::oldest_rust() {
+        Ok(rust) => more.push(("SWITCHYARD_OLDEST_RUST", rust)),
+        Err(why) => println!("NOT CHECKED: the SDK with its oldest Rust: {why:#}"),
+    }
+    tests(&["--workspace"], false, &more)
 }
 
 fn doc_tests() -> anyhow::Result<()> {
@@ -338,6 +377,29 @@ fn alerts() -> anyhow::Result<()> {
         "alerts-of-days.test.yml",
     ]);
     must(test.current_dir(&rules))
+}
+
+/// The package is installed on copies of this system. Where none can be made, this says so, and is
+/// no failure.
+fn packages() -> anyhow::Result<()> {
+    let needs = [
+        ("dpkg of Debian or Ubuntu", run::has("dpkg", &["--version"])),
+        (
+            "root, with the right to mount",
+            run::has("unshare", &["--mount", "true"]),
+        ),
+    ];
+    if let Some((needed, _)) = needs.iter().find(|(_, is_there)| !is_there) {
+        println!("NOT CHECKED: installing the package takes {needed}");
+        return Ok(());
+    }
+    let folder = run::target().join("dist-of-tests");
+    Dist::of_tests(&folder).run()?;
+    tests(
+        &["--package", "switchyard-tests", "--test", "packages"],
+        true,
+        &[("SWITCHYARD_PACKAGES", folder)],
+    )
 }
 
 fn machete() -> anyhow::Result<()> {

@@ -1,5 +1,5 @@
-//! Tools of the tests beside cargo: a browser, a local chain, npm and Python packages, cargo-deny,
-//! promtool.
+//! Tools of the tests beside cargo: a browser, a local chain, npm and Python packages, cargo-deb,
+//! cargo-deny, mdbook, promtool.
 //!
 //! Each is searched first and installed where possible: Debian's packages into the system (as
 //! root), all others under `target/tools`, never into the tree. A tool that cannot be installed is
@@ -17,10 +17,14 @@ const CHROMIUM: &[&str] = &[
     "/usr/bin/chromium-browser",
     "/usr/bin/google-chrome",
 ];
+const CARGO_DEB: &str = "3.8.0";
 const CARGO_DENY: &str = "0.20.2";
 const CARGO_FUZZ: &str = "0.13.2";
 const CARGO_MACHETE: &str = "0.9.2";
 const CARGO_MUTANTS: &str = "27.1.0";
+const MDBOOK: &str = "0.5.4";
+/// `rust-version` of `plugins/sdk`.
+const OLDEST_RUST: &str = "1.85";
 
 /// A Chromium to drive: `$SWITCHYARD_CHROMIUM`, the system's, or Debian's package.
 pub fn chromium() -> anyhow::Result<PathBuf> {
@@ -57,31 +61,56 @@ pub fn promtool() -> anyhow::Result<PathBuf> {
     if unpacked.exists() {
         return Ok(unpacked);
     }
-    if !run::has("apt-get", &["--version"]) || !run::has("dpkg-deb", &["--version"]) {
-        bail!("no promtool: install Prometheus (Debian: `apt-get install prometheus`)");
+    unpack(&folder, &["prometheus"])
+        .context("no promtool: install Prometheus (Debian: `apt-get install prometheus`)")?;
+    ensure!(
+        unpacked.exists(),
+        "Debian's prometheus has no usr/bin/promtool"
+    );
+    Ok(unpacked)
+}
+
+/// The folder of rustc in the minimum version of the SDK of gateways, a toolchain of rustup.
+pub fn oldest_rust() -> anyhow::Result<PathBuf> {
+    let which = || {
+        let mut which = program("rustup");
+        which.args(["which", "--toolchain", OLDEST_RUST, "rustc"]);
+        which.output().ok().filter(|found| found.status.success())
+    };
+    if which().is_none() {
+        let mut install = program("rustup");
+        install.args(["toolchain", "install", OLDEST_RUST, "--profile", "minimal"]);
+        must(&mut install)?;
     }
-    std::fs::create_dir_all(&folder)?;
+    let found = which().context("rustup has no such toolchain")?;
+    let rustc = PathBuf::from(String::from_utf8(found.stdout)?.trim());
+    let bin = rustc.parent().context("a program lies in a folder")?;
+    Ok(bin.to_owned())
+}
+
+/// Downloads packages of Debian and unpacks them into `folder`.
+fn unpack(folder: &Path, packages: &[&str]) -> anyhow::Result<()> {
+    for tool in ["apt-get", "dpkg-deb"] {
+        ensure!(run::has(tool, &["--version"]), "no {tool}");
+    }
+    std::fs::create_dir_all(folder)?;
     if is_root() {
         must(apt().arg("update"))?;
     }
-    must(apt().args(["download", "prometheus"]).current_dir(&folder))?;
-    for entry in std::fs::read_dir(&folder)? {
+    must(apt().arg("download").args(packages).current_dir(folder))?;
+    for entry in std::fs::read_dir(folder)? {
         let package = entry?.path();
         if package.extension().is_some_and(|end| end == "deb") {
             must(
                 program("dpkg-deb")
                     .arg("--extract")
                     .arg(&package)
-                    .arg(&folder),
+                    .arg(folder),
             )?;
             std::fs::remove_file(package)?;
         }
     }
-    ensure!(
-        unpacked.exists(),
-        "Debian's prometheus has no usr/bin/promtool"
-    );
-    Ok(unpacked)
+    Ok(())
 }
 
 /// apt-get, which asks no questions and prints errors only.
@@ -159,6 +188,11 @@ pub fn python_packages() -> anyhow::Result<PathBuf> {
     Ok(folder.join("bin"))
 }
 
+/// cargo-deb, which makes Debian packages.
+pub fn cargo_deb() -> anyhow::Result<PathBuf> {
+    cargo_tool("cargo-deb", CARGO_DEB)
+}
+
 /// cargo-deny, which checks a few hundred licences.
 pub fn cargo_deny() -> anyhow::Result<PathBuf> {
     cargo_tool("cargo-deny", CARGO_DENY)
@@ -179,6 +213,21 @@ pub fn cargo_mutants() -> anyhow::Result<PathBuf> {
     cargo_tool("cargo-mutants", CARGO_MUTANTS)
 }
 
+/// mdbook, which makes the book of the documentation.
+pub fn mdbook() -> anyhow::Result<PathBuf> {
+    // Without its server, whose dependencies take most of the build.
+    cargo_install(
+        "mdbook",
+        MDBOOK,
+        &["--no-default-features", "--features", "search"],
+    )
+}
+
+/// Whether mdbook is there without a build.
+pub fn has_mdbook() -> bool {
+    run::has("mdbook", &["--version"]) || built_tool("mdbook").exists()
+}
+
 /// The folder of llvm-cov and llvm-profdata, which rustup brings for the compiler that runs us.
 pub fn llvm() -> anyhow::Result<PathBuf> {
     let output = program("rustc")
@@ -193,23 +242,35 @@ pub fn llvm() -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A command of cargo, from the system or built here without optimisation.
+/// A command of cargo, from the system or built here.
 fn cargo_tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
+    cargo_install(name, version, &[])
+}
+
+/// A program from the package registry, from the system or built here without optimisation.
+fn cargo_install(name: &str, version: &str, features: &[&str]) -> anyhow::Result<PathBuf> {
     if run::has(name, &["--version"]) {
         return Ok(name.into());
     }
     let folder = tools().join("cargo");
-    let installed = folder.join("bin").join(name);
+    let installed = built_tool(name);
     if !installed.exists() {
         let mut install = run::cargo();
-        install.args(["install", "--quiet", "--locked", "--debug", name]);
-        install.args(["--version", version, "--root"]).arg(&folder);
+        install.args(["install", "--locked", "--debug", name]);
+        install.args(run::quiet());
+        install.args(["--version", version]).args(features);
+        install.arg("--root").arg(&folder);
         install.arg("--target-dir").arg(folder.join("build"));
         must(&mut install)
             .with_context(|| format!("install {name} by hand: `cargo install {name} --locked`"))?;
         let _ = std::fs::remove_dir_all(folder.join("build"));
     }
     Ok(installed)
+}
+
+/// File of a tool that is built here.
+fn built_tool(name: &str) -> PathBuf {
+    tools().join("cargo/bin").join(name)
 }
 
 fn tools() -> PathBuf {

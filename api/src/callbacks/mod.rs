@@ -36,10 +36,10 @@ async fn receive(State(state): State<ApiState>, request: Request) -> Result<Resp
     let (parts, body) = request.into_parts();
     // `/callbacks/` stands before it, or this would not be the handler.
     let connection = parts.uri.path().split('/').nth(2).unwrap_or_default();
-    let connection: ConnectionId = connection.parse().map_err(|_| nobody())?;
+    let connection: ConnectionId = connection.parse().map_err(|_| not_found())?;
     let from = context(state.settings(), &parts.headers, &parts.extensions).ip;
     if !state.engine().takes_callbacks(connection) {
-        return Err(nobody());
+        return Err(not_found());
     }
     let request = CallbackRequest {
         method: parts.method.to_string(),
@@ -81,7 +81,7 @@ fn answered(answer: CallbackAnswer) -> Response {
 
 fn refused(why: ReceiveError) -> ApiError {
     match why {
-        ReceiveError::NoSuchConnection => nobody(),
+        ReceiveError::NoSuchConnection => not_found(),
         ReceiveError::TooLarge => too_large(),
         ReceiveError::TooMany => {
             let problem = Problem::new(ErrorCode::RateLimitExceeded, why.to_string());
@@ -91,7 +91,7 @@ fn refused(why: ReceiveError) -> ApiError {
     }
 }
 
-fn nobody() -> ApiError {
+fn not_found() -> ApiError {
     let problem = Problem::new(
         ErrorCode::ResourceNotFound,
         "There is no such connection, or its gateway takes no callbacks.",

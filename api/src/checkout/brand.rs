@@ -2,12 +2,10 @@
 
 use base16ct::lower::encode_string;
 use sha2::{Digest as _, Sha256};
-use switchyard_core::colour::{Colour, LEAST_CONTRAST};
+use switchyard_core::colour::Colour;
 use switchyard_engine::access::App;
 
-/// Grounds of the style sheet's dark scheme: text in the accent colour stands on both.
-const DARK_CARD: Colour = Colour::new(0x17, 0x20, 0x1d);
-const DARK_GROUND: Colour = Colour::new(0x0e, 0x14, 0x12);
+use crate::pages::theme;
 
 /// A way to reach the merchant.
 pub struct Contact {
@@ -22,41 +20,10 @@ pub fn logo_path(app: &App) -> Option<String> {
     Some(format!("/icons/logos/{}?v={mark}", app.id))
 }
 
-/// Rules that put the app's colour in place of the accent of the style sheet, in the light and the
-/// dark scheme.
+/// Rules that put the app's colour in place of the accent of the style sheet.
 pub fn theme(app: &App) -> Option<String> {
     let own = Colour::parse(app.settings.accent_colour.as_deref()?)?;
-    let light = [
-        ("accent", own),
-        ("accent-deep", own.mixed(Colour::BLACK, 28)),
-        ("on-accent", Colour::WHITE),
-        ("tint", tint(own)),
-    ];
-    let accent = own.readable_on(DARK_CARD, Colour::WHITE, LEAST_CONTRAST + 1.0);
-    let dark = [
-        ("accent", accent),
-        ("accent-deep", accent.mixed(Colour::WHITE, 30)),
-        ("on-accent", DARK_GROUND),
-        ("tint", DARK_CARD.mixed(accent, 10)),
-    ];
-    let rules = |rules: [(&str, Colour); 4]| -> String {
-        rules
-            .map(|(name, value)| format!("--{name}:{value};"))
-            .concat()
-    };
-    Some(format!(
-        ":root{{{}}}@media (prefers-color-scheme:dark){{:root{{{}}}}}",
-        rules(light),
-        rules(dark)
-    ))
-}
-
-/// A pale ground on which text in the accent colour is readable.
-fn tint(own: Colour) -> Colour {
-    let pale = [90, 93, 96, 98].map(|percent| own.mixed(Colour::WHITE, percent));
-    pale.into_iter()
-        .find(|ground| own.contrast(*ground) >= LEAST_CONTRAST)
-        .unwrap_or(Colour::WHITE)
+    Some(theme::rules(":root", own))
 }
 
 /// The merchant's support contact, as links.
@@ -100,22 +67,10 @@ mod tests {
     }
 
     #[test]
-    fn every_allowed_colour_is_readable_in_both_schemes() {
-        for colour in [
-            "#095f4b", "#767676", "#000000", "#001f5b", "#d00000", "#7a4b00",
-        ] {
-            let app = app(|app| app.settings.accent_colour = Some(colour.to_owned()));
-            assert!(app.settings.check().is_ok(), "{colour}");
-            let own = Colour::parse(colour).unwrap();
-            assert!(own.contrast(tint(own)) >= LEAST_CONTRAST, "{colour}");
-            let accent = own.readable_on(DARK_CARD, Colour::WHITE, LEAST_CONTRAST + 1.0);
-            assert!(accent.contrast(DARK_GROUND) >= LEAST_CONTRAST, "{colour}");
-            let tinted = DARK_CARD.mixed(accent, 10);
-            assert!(accent.contrast(tinted) >= LEAST_CONTRAST, "{colour}");
-            let theme = theme(&app).unwrap();
-            assert!(theme.contains(&format!("--accent:{colour};")), "{theme}");
-        }
+    fn an_app_without_a_colour_has_the_colours_of_the_style_sheet() {
         assert!(theme(&app(|_| ())).is_none());
+        let own = app(|app| app.settings.accent_colour = Some("#001f5b".to_owned()));
+        assert!(theme(&own).unwrap().contains("--accent:#001f5b;"));
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub async fn post(request: CheckoutRequest, form: Form) -> Response {
         return elsewhere();
     }
     let code = typed(form.get("code"));
-    if let Some(notice) = unfit(attempt, &code) {
+    if let Some(notice) = validation_notice(attempt, &code) {
         return context.go("wait", &[("notice", notice)]);
     }
     let address = request.client_context().ip;
@@ -124,7 +124,7 @@ fn typed(text: &str) -> String {
 }
 
 /// Mistakes that are visible without the provider use up no try.
-fn unfit(attempt: &Attempt, code: &str) -> Option<&'static str> {
+fn validation_notice(attempt: &Attempt, code: &str) -> Option<&'static str> {
     let count = code.chars().count();
     if count == 0 {
         return Some("code-empty");
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(typed("١٢٣ ٤٥٦"), "123456");
         let context = asking(0, None);
         let attempt = context.tx.current_attempt().unwrap();
-        assert_eq!(unfit(attempt, "123456"), None);
-        assert_eq!(unfit(attempt, ""), Some("code-empty"));
-        assert_eq!(unfit(attempt, "12345"), Some("code-length"));
+        assert_eq!(validation_notice(attempt, "123456"), None);
+        assert_eq!(validation_notice(attempt, ""), Some("code-empty"));
+        assert_eq!(validation_notice(attempt, "12345"), Some("code-length"));
     }
 }

@@ -11,7 +11,7 @@ use switchyard_records::NewCustomer;
 use super::again;
 use super::answers::FormState;
 use super::form::Form;
-use super::form_fields::{Checked, check, needs, of_customer};
+use super::form_fields::{ValidatedForm, check, needs, of_customer};
 use super::menu::{PHONE, PaymentOption, country_name};
 use super::page_context::{Frame, PageContext, Row};
 use super::request::{CheckoutRequest, Selection};
@@ -35,7 +35,7 @@ struct Page {
 struct Ready {
     answers: FormState,
     chosen: Selection,
-    checked: Checked,
+    checked: ValidatedForm,
 }
 
 /// `GET /checkout/{id}/confirm?a=…`
@@ -69,7 +69,7 @@ pub async fn post(request: CheckoutRequest, form: Form) -> Response {
         Err(elsewhere) => return *elsewhere,
     };
     // The same form twice at once: the first one pays, the second goes to see how it fares.
-    let Some(_alone) = request.alone() else {
+    let Some(_lock) = request.try_lock() else {
         return request.context.go("wait", &[]);
     };
     // Read again under the lock: another tab may have confirmed.
@@ -147,7 +147,7 @@ async fn ready(
 pub(super) fn page(
     context: &PageContext,
     chosen: &Selection,
-    checked: &Checked,
+    checked: &ValidatedForm,
     sealed: &str,
     notice: Option<&str>,
 ) -> Response {
@@ -213,7 +213,7 @@ pub(super) fn page(
 fn back(
     context: &PageContext,
     chosen: &Selection,
-    checked: &Checked,
+    checked: &ValidatedForm,
     sealed: &str,
 ) -> (String, String) {
     if checked.values.is_empty() {

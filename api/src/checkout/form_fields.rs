@@ -59,7 +59,7 @@ pub struct Input {
 
 /// Result of a validation: normalized values, and a message for each invalid field.
 #[derive(Clone, Debug, Default)]
-pub struct Checked {
+pub struct ValidatedForm {
     pub values: Values,
     pub errors: Values,
 }
@@ -285,8 +285,8 @@ pub fn check(
     country: &'static Country,
     needs: &[FormField],
     given: &Values,
-) -> Checked {
-    let mut checked = Checked::default();
+) -> ValidatedForm {
+    let mut checked = ValidatedForm::default();
     for need in needs {
         let typed = given.get(&need.name).map(|value| value.trim());
         let value = match (&need.known, typed) {
@@ -377,8 +377,8 @@ fn wallet_number(
     Err(context.say_with("error-phone-country", &values))
 }
 
-/// The numbers that decide a test (decisions 5), however they are written. They are American,
-/// whatever the country of the method.
+/// The numbers that decide a test (docs/contract/test-gateway.md), however they are written. They
+/// are American, whatever the country of the method.
 fn test_number(text: &str) -> Option<String> {
     let text = phone::plain_digits(text);
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
@@ -416,6 +416,24 @@ mod tests {
             Some(error) => Err(error),
             None => Ok(checked.values.remove(PHONE).unwrap()),
         }
+    }
+
+    #[test]
+    fn an_old_number_of_benin_is_explained() {
+        let explained = |language| {
+            let mut context = live();
+            context.visitor.language = language;
+            number_of(&context, false, "97 80 80 80").unwrap_err()
+        };
+        for (language, words) in [
+            (Language::En, "Write 01 before your old number"),
+            (Language::Fr, "Écrivez 01 devant votre ancien numéro"),
+        ] {
+            let said = explained(language);
+            assert!(said.contains(words), "{said}");
+        }
+        let new = number_of(&live(), false, "01 97 80 80 80");
+        assert_eq!(new, Ok("+2290197808080".to_owned()));
     }
 
     #[test]

@@ -38,7 +38,6 @@ mod menu;
 mod money;
 mod offer;
 mod page_context;
-mod patience;
 mod receipt;
 mod request;
 mod result;
@@ -48,6 +47,7 @@ mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 mod wait;
+mod wait_progress;
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -94,7 +94,7 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         )
         .route("/checkout/{id}/wait", page(get(wait::get)))
         .route("/checkout/{id}/code", page(post(code::post)))
-        .route("/checkout/{id}/give-up", page(post(patience::post)))
+        .route("/checkout/{id}/give-up", page(post(wait_progress::post)))
         .route("/checkout/{id}/result", page(get(result::get)))
         .route("/checkout/{id}/receipt", page(get(receipt::get)))
         .route("/checkout/{id}/status", page(get(live::status)))

@@ -240,8 +240,8 @@ impl CheckoutRequest {
         }
     }
 
-    pub fn alone(&self) -> Option<ConfirmLock> {
-        self.state.alone(self.context.tx.id)
+    pub fn try_lock(&self) -> Option<ConfirmLock> {
+        self.state.try_lock(self.context.tx.id)
     }
 
     /// The same visit to the payment as it is now.

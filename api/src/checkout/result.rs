@@ -74,10 +74,11 @@ pub(super) fn page(context: &PageContext) -> Response {
         }
         // A person closed every case. The received money is returned outside, unless the provider
         // took its report back.
-        _ if context.tx.attention().is_none() && context.tx.received().is_some() => {
-            let text = match context.tx.taken_back() {
-                TakenBack::Nothing => "result-returned-text",
-                TakenBack::Part | TakenBack::All => "result-taken-back-text",
+        _ if is_closed(&context.tx) => {
+            let is_returned = context.tx.taken_back() == TakenBack::Nothing;
+            let text = match is_returned && context.tx.received().is_some() {
+                true => "result-returned-text",
+                false => "result-taken-back-text",
             };
             ("returned", context.say_merchant(text))
         }
@@ -198,9 +199,17 @@ pub(super) fn is_taken_back(tx: &Transaction) -> bool {
     open.any(|case| is_reversal(case) && is_of_success(tx, case) && !tx.is_superseded(case))
 }
 
+/// Whether a payment without success was reviewed: money was reported, or may have moved, and each
+/// case is closed.
+fn is_closed(tx: &Transaction) -> bool {
+    let is_over = !tx.attempts.iter().any(|attempt| attempt.state.is_open());
+    let may_have_moved = is_over && !tx.cases.is_empty() && !tx.surely_moved_no_money();
+    tx.attention().is_none() && (tx.received().is_some() || may_have_moved)
+}
+
 /// Whether a person called the attempt failed that decided the payment.
 fn is_settled(tx: &Transaction) -> bool {
-    let attempt = tx.telling_attempt();
+    let attempt = tx.deciding_attempt();
     attempt.is_some_and(|attempt| attempt.settled.is_some())
 }
 
@@ -250,7 +259,7 @@ fn rows(context: &PageContext) -> Vec<Row> {
 
 /// The method and the number of the attempt that counts.
 pub(super) fn paid_with(context: &PageContext) -> Vec<Row> {
-    let Some(attempt) = context.tx.telling_attempt() else {
+    let Some(attempt) = context.tx.deciding_attempt() else {
         return Vec::new();
     };
     let mut rows = vec![context.row("row-method", context.method_name(&attempt.method))];

@@ -68,7 +68,7 @@ impl CheckoutState {
     }
 
     /// `None`: another request is confirming this payment at this moment.
-    pub fn alone(&self, id: TransactionId) -> Option<ConfirmLock> {
+    pub fn try_lock(&self, id: TransactionId) -> Option<ConfirmLock> {
         let is_first = self.0.confirming.lock().insert(id);
         is_first.then(|| ConfirmLock {
             id,

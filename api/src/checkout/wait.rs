@@ -11,10 +11,10 @@ use super::action::{self, ActionView};
 use super::code::{self, CodeForm};
 use super::leave::way_back;
 use super::page_context::{Frame, PageContext, Row};
-use super::patience::{self, Patience};
 use super::request::CheckoutRequest;
 use super::result::paid_with;
 use super::step::{Step, current_step, mark};
+use super::wait_progress::{self, WaitProgress};
 
 #[derive(Template)]
 #[template(path = "checkout/wait.html")]
@@ -33,7 +33,7 @@ struct Page {
     text: String,
     action: Option<ActionView>,
     code: Option<CodeForm>,
-    patience: Option<Patience>,
+    wait_progress: Option<WaitProgress>,
     /// Words of an attempt that can neither be cancelled nor ends by its own.
     stuck: String,
     /// Seconds until script loads the page again for its next words.
@@ -63,7 +63,7 @@ pub async fn get(mut request: CheckoutRequest) -> Response {
     }
     match current_step(&request.context) {
         Step::Waiting => {
-            let wake = patience::wake(&request);
+            let wake = wait_progress::wake(&request);
             page(&request.context, request.query("notice"), wake)
         }
         elsewhere => request.context.go(elsewhere.path(), &[]),
@@ -72,7 +72,7 @@ pub async fn get(mut request: CheckoutRequest) -> Response {
 
 /// `wake`: the manifest's text on how to call the prompt up again.
 pub(super) fn page(context: &PageContext, notice: Option<&str>, wake: Option<String>) -> Response {
-    let called_off = patience::called_off(&context.tx).is_some();
+    let called_off = wait_progress::called_off(&context.tx).is_some();
     let action = shown_action(context);
     // The action names the amount of a transfer, which may contain a fee.
     let mut rows = match action {
@@ -106,9 +106,11 @@ pub(super) fn page(context: &PageContext, notice: Option<&str>, wake: Option<Str
     };
     let can_call_off = may_cancel(context) && !context.is_in_question() && !called_off;
     let updates = code.is_none() && !still;
-    let patience = patience::view(context, wake);
-    let words_change = patience.as_ref().and_then(|patience| patience.changes_in);
-    let minutes_change = patience::minutes_change_in(context);
+    let wait_progress = wait_progress::view(context, wake);
+    let words_change = wait_progress
+        .as_ref()
+        .and_then(|wait_progress| wait_progress.changes_in);
+    let minutes_change = wait_progress::minutes_change_in(context);
     let changes = [words_change, late_in(context), minutes_change];
     let changes_in = changes.into_iter().flatten().min();
     context.show(&Page {
@@ -117,8 +119,8 @@ pub(super) fn page(context: &PageContext, notice: Option<&str>, wake: Option<Str
             .with_notice(notice)
             .with_cancel(can_call_off.then(|| context.link("cancel", &[]))),
         changes_in: changes_in.filter(|_| updates),
-        patience,
-        stuck: patience::stuck(context),
+        wait_progress,
+        stuck: wait_progress::stuck(context),
         token: mark(&context.tx),
         events: context.link("events", &[]),
         status: context.link("status", &[]),
@@ -143,7 +145,8 @@ pub(super) fn page(context: &PageContext, notice: Option<&str>, wake: Option<Str
 pub(super) fn shown_action(context: &PageContext) -> Option<&PayerAction> {
     let is_open = context.tx.state == State::AwaitingProvider && !context.is_in_question();
     let attempt = context.tx.current_attempt().filter(|_| is_open)?;
-    let is_away = attempt.code_away_since.is_some() || patience::called_off(&context.tx).is_some();
+    let is_away =
+        attempt.code_away_since.is_some() || wait_progress::called_off(&context.tx).is_some();
     attempt.payer_action.as_ref().filter(|_| !is_away)
 }
 
@@ -162,7 +165,7 @@ fn what_goes_on(
         _ if context.is_in_question() => "wait-leave-back",
         _ if called_off => "wait-leave-ending",
         // Nothing is left to do here.
-        None if patience::is_answer_lost(context) => "wait-leave-back",
+        None if wait_progress::is_answer_lost(context) => "wait-leave-back",
         None | Some(PayerAction::ConfirmOnPhone { .. } | PayerAction::Wait) => "wait-leave-text",
         Some(_) => "wait-leave-back",
     }
@@ -174,11 +177,11 @@ fn what_goes_on(
 pub(super) fn asks_for_payment(context: &PageContext) -> bool {
     let attempt = context.tx.current_attempt();
     let action = attempt.and_then(|attempt| attempt.payer_action.as_ref());
-    let is_uncertain = context.tx.state == State::InDoubt || patience::is_answer_lost(context);
+    let is_uncertain = context.tx.state == State::InDoubt || wait_progress::is_answer_lost(context);
     !context.tx.state.is_final()
         && !is_uncertain
         && !context.is_in_question()
-        && patience::called_off(&context.tx).is_none()
+        && wait_progress::called_off(&context.tx).is_none()
         && action != Some(&PayerAction::Wait)
         && !action.is_some_and(|action| action::is_late(context, action))
 }
@@ -194,9 +197,9 @@ fn late_in(context: &PageContext) -> Option<u64> {
 fn headline(context: &PageContext, action: Option<&PayerAction>) -> (String, String) {
     let attempt = context.tx.current_attempt();
     let code_is_away = attempt.is_some_and(|attempt| attempt.code_away_since.is_some());
-    let called_off = patience::called_off(&context.tx).filter(|_| !context.is_in_question());
+    let called_off = wait_progress::called_off(&context.tx).filter(|_| !context.is_in_question());
     if let Some(then) = called_off {
-        return patience::ending(context, then);
+        return wait_progress::ending(context, then);
     }
     match (&context.tx.state, action) {
         // Money was reported or may be moving: nothing more is to be paid, whatever the open
@@ -223,8 +226,8 @@ fn headline(context: &PageContext, action: Option<&PayerAction>) -> (String, Str
         ),
         (_, Some(PayerAction::Wait)) => action::words(context, &PayerAction::Wait),
         (_, Some(action)) => after_part(context, action::words(context, action)),
-        (_, None) if patience::is_answer_lost(context) => {
-            after_part(context, patience::lost(context))
+        (_, None) if wait_progress::is_answer_lost(context) => {
+            after_part(context, wait_progress::lost(context))
         }
         (_, None) => after_part(
             context,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use base64::Engine as _;
 use clap::{Args, Subcommand};
+use serde::de::DeserializeOwned;
 use switchyard_core::ids::AccountId;
 use switchyard_core::money::Correction;
 use switchyard_engine::access::Picture;
@@ -112,6 +113,10 @@ pub struct Change {
     /// "per_day": 100, "amount_per_day": {"XOF": "500000"}}; empty: the installation's
     #[arg(long, value_name = "JSON")]
     payout_limits: Option<String>,
+    /// Changes in live that one person orders in the console and another one approves, as JSON:
+    /// {"payouts_above": {"XOF": "250000"}, "routing": true}; empty: one person is enough
+    #[arg(long, value_name = "JSON")]
+    second_person: Option<String>,
 }
 
 impl Change {
@@ -120,10 +125,12 @@ impl Change {
             let correction = text.as_deref().map(Correction::parse);
             correction.transpose()
         });
-        let limits = self.payout_limits.map(|text| {
-            let text = if text.is_empty() { "{}" } else { &text };
-            serde_json::from_str(text).context("--payout-limits is not JSON of the expected form")
-        });
+        let limits = self
+            .payout_limits
+            .map(|text| json("--payout-limits", &text));
+        let second_person = self
+            .second_person
+            .map(|text| json("--second-person", &text));
         Ok(SettingsChange {
             merchant_email: self.merchant_email.map(or_null),
             notify_merchant: self.notify_merchant,
@@ -138,6 +145,7 @@ impl Change {
             support_phone: self.support_phone.map(or_null),
             support_url: self.support_url.map(or_null),
             payout_limits: limits.transpose()?,
+            second_person: second_person.transpose()?,
         })
     }
 
@@ -216,6 +224,12 @@ fn data_url(path: PathBuf) -> anyhow::Result<Option<String>> {
     Ok(Some(format!("data:{};base64,{data}", picture.media_type)))
 }
 
+/// Reads the JSON of an option. An empty text is an empty object.
+fn json<T: DeserializeOwned>(option: &str, text: &str) -> anyhow::Result<T> {
+    let text = if text.is_empty() { "{}" } else { text };
+    serde_json::from_str(text).with_context(|| format!("{option} is not JSON of the expected form"))
+}
+
 fn or_null(text: String) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
@@ -236,13 +250,13 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct Cli {
         #[command(flatten)]
         change: Change,
     }
 
-    fn body(limits: &str) -> anyhow::Result<Value> {
-        let line = Line::try_parse_from(["update", "--payout-limits", limits])?;
+    fn body(option: &str, text: &str) -> anyhow::Result<Value> {
+        let line = Cli::try_parse_from(["update", option, text])?;
         Ok(serde_json::to_value(line.change.into_change(None)?)?)
     }
 
@@ -256,10 +270,26 @@ mod tests {
         };
         let settings = |limits: Value| json!({ "settings": { "payout_limits": limits } });
         let expected = limits(json!(5), json!({ "XOF": "500000" }));
+        let body = |text: &str| body("--payout-limits", text);
         assert_eq!(body(given).unwrap(), settings(expected));
         let none = limits(Value::Null, json!({}));
         assert_eq!(body("").unwrap(), settings(none));
         let refused = body("5 a day").unwrap_err().to_string();
         assert!(refused.contains("--payout-limits"), "{refused}");
+    }
+
+    #[test]
+    fn the_changes_for_two_people_are_sent_and_an_empty_text_takes_them_away() {
+        let sent = |text: &str| body("--second-person", text);
+        let settings = |amounts: Value, routing: bool| {
+            let both = json!({ "payouts_above": amounts, "routing": routing });
+            json!({ "settings": { "second_person": both } })
+        };
+        let given = r#"{"payouts_above": {"XOF": "250000"}, "routing": true}"#;
+        let expected = settings(json!({ "XOF": "250000" }), true);
+        assert_eq!(sent(given).unwrap(), expected);
+        assert_eq!(sent("").unwrap(), settings(json!({}), false));
+        let refused = sent(r#"{"refunds": true}"#).unwrap_err().to_string();
+        assert!(refused.contains("--second-person"), "{refused}");
     }
 }

@@ -1,6 +1,8 @@
 //! Client of the operator API of a running server.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
@@ -9,6 +11,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchyard_core::secret::Secret;
+use switchyard_progress::{Progress, Unit};
 
 use super::output::Output;
 use crate::error::ErrorCode;
@@ -139,7 +142,15 @@ impl Client {
         let url = format!("{}/operator/v1{path}", self.base);
         let request = self.http.post(&url).bearer_auth(self.token.expose());
         let request = request.header("content-type", "application/octet-stream");
-        self.answer(self.sent(request.body(file)).await?).await
+        let request = request.header("content-length", file.len());
+        let progress = Arc::new(Progress::begin(
+            "upload",
+            Some(file.len() as u64),
+            Unit::Bytes,
+        ));
+        let sent = request.body(reported(file, progress.clone())).send().await;
+        drop(progress);
+        self.answer(self.reached(sent)?).await
     }
 
     pub async fn patch<T: DeserializeOwned>(
@@ -226,7 +237,12 @@ impl Client {
     }
 
     async fn sent(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Response> {
-        match request.send().await {
+        self.reached(waited_for(request.send()).await)
+    }
+
+    /// Names the server in the error of a request that it did not answer.
+    fn reached(&self, sent: reqwest::Result<Response>) -> anyhow::Result<Response> {
+        match sent {
             Ok(answer) => Ok(answer),
             Err(why) if why.is_connect() => bail!(
                 "no server answers at {}: start it with `switchyard serve`, or say where it is with --url",
@@ -238,6 +254,35 @@ impl Client {
         }
     }
 }
+
+/// Request body from a file, in parts, whose transfer is shown.
+fn reported(file: Vec<u8>, progress: Arc<Progress>) -> reqwest::Body {
+    let file = bytes::Bytes::from(file);
+    let parts = (0..file.len()).step_by(UPLOAD_PART).map(move |at| {
+        let end = file.len().min(at + UPLOAD_PART);
+        progress.at(end as u64);
+        if end == file.len() {
+            progress.stage("wait for the server's examination", None, Unit::Time);
+        }
+        Ok::<_, std::io::Error>(file.slice(at..end))
+    });
+    reqwest::Body::wrap_stream(futures_util::stream::iter(parts))
+}
+
+/// Waits for a response, and shows the time once it is a long one.
+async fn waited_for<T>(answer: impl Future<Output = T>) -> T {
+    tokio::pin!(answer);
+    if let Ok(answer) = tokio::time::timeout(LONG_WAIT, &mut answer).await {
+        return answer;
+    }
+    let _progress = Progress::waiting("wait for the server");
+    answer.await
+}
+
+/// Bytes of an upload that are sent at a time.
+const UPLOAD_PART: usize = 64 * 1024;
+/// Time of a request after which it is shown that the command waits.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// Successful response.
 pub struct Answer<T, M = IgnoredAny> {

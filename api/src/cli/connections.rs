@@ -39,7 +39,7 @@ pub enum Connections {
         #[arg(long)]
         account_name: String,
         #[command(flatten)]
-        terms: Terms,
+        terms: ConnectionOptions,
     },
     /// Change a connection; credentials and limits are replaced as a whole
     Update {
@@ -47,7 +47,7 @@ pub enum Connections {
         #[arg(long)]
         account_name: Option<String>,
         #[command(flatten)]
-        terms: Terms,
+        terms: ConnectionOptions,
     },
     /// Enable a connection
     Enable { connection: String },
@@ -68,7 +68,7 @@ pub enum Connections {
 
 /// Credentials, methods and limits of a connection.
 #[derive(Args)]
-pub struct Terms {
+pub struct ConnectionOptions {
     /// Method code, repeatable [default: all methods of the gateway]
     #[arg(
         long = "method",
@@ -173,7 +173,7 @@ async fn update(
     client: &Client,
     connection: &str,
     account_name: Option<String>,
-    terms: Terms,
+    terms: ConnectionOptions,
 ) -> anyhow::Result<()> {
     let path = format!("/connections/{connection}");
     let known = client.get::<Connection>(&path).await?.data;
@@ -190,7 +190,7 @@ async fn update(
     Ok(print_change(client.output, &changed)?)
 }
 
-impl Terms {
+impl ConnectionOptions {
     fn methods(&self) -> Option<Vec<String>> {
         (!self.methods.is_empty()).then(|| self.methods.clone())
     }

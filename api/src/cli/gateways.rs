@@ -7,8 +7,9 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
 use serde::Serialize;
+use switchyard_progress::{Progress, Unit};
 
-use super::client::{Answer, Client, query};
+use super::client::{Answer, Client, Target, query};
 use super::gateway_text as text;
 use super::output::{Column, cell, print};
 use crate::operator::contract::gateways::{
@@ -123,7 +124,8 @@ pub enum Pins {
 }
 
 impl Gateways {
-    pub async fn run(self, client: &Client) -> anyhow::Result<()> {
+    pub async fn run(self, target: &Target) -> anyhow::Result<()> {
+        let client = &Client::new(target)?;
         match self {
             Self::Inspect { file } => {
                 let seen = inspected(client, &file).await?;
@@ -320,15 +322,21 @@ async fn change(
 async fn drain(client: &Client, name: &str, wait: bool, why: Option<String>) -> anyhow::Result<()> {
     let path = format!("/gateways/{name}/drain");
     let mut drained = client.post::<Gateway>(&path, &ChangeReason { why }).await?;
-    let mut told = String::new();
-    while wait && drained.data.summary.state == GatewayState::Draining {
-        let left = text::left(&drained.data.summary);
-        if left != told {
-            client.output.note(&left);
-            told = left;
+    if wait {
+        let open = |gateway: &Answer<Gateway>| gateway.data.summary.open_attempts.count as u64;
+        let total = open(&drained);
+        let progress = Progress::begin("drain", Some(total), Unit::Things("attempts"));
+        let mut shown = String::new();
+        while drained.data.summary.state == GatewayState::Draining {
+            progress.at(total.saturating_sub(open(&drained)));
+            let left = text::left(&drained.data.summary);
+            if left != shown && !client.output.json {
+                progress.line(&left);
+                shown = left;
+            }
+            tokio::time::sleep(DRAIN_LOOK).await;
+            drained = client.get(&format!("/gateways/{name}")).await?;
         }
-        tokio::time::sleep(DRAIN_LOOK).await;
-        drained = client.get(&format!("/gateways/{name}")).await?;
     }
     Ok(client.output.text(&drained, text::gateway)?)
 }

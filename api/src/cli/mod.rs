@@ -11,9 +11,11 @@ mod client;
 mod config;
 mod connections;
 mod doctor;
+mod gateway_author;
 mod gateway_text;
 mod gateway_worker;
 mod gateways;
+mod generate;
 mod init;
 mod keys;
 mod listen;
@@ -27,7 +29,9 @@ mod routing;
 mod routing_text;
 mod serve;
 mod shell;
+mod statistics;
 mod store;
+mod store_progress;
 mod timeline;
 mod tokens;
 mod transactions;
@@ -38,14 +42,16 @@ mod webhooks;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::client::{Client, Target};
+use self::gateway_author::Gateway;
+use crate::version;
 
 /// A payment and payout engine: one API for merchants, any provider behind it.
 #[derive(Parser)]
-#[command(name = "switchyard", version)]
-struct Line {
+#[command(name = "switchyard", version = version::described())]
+struct Cli {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
@@ -74,8 +80,16 @@ enum Command {
     Store(store::Store),
     /// Create an operator token for the settings file
     OperatorToken(local::NewToken),
+    /// Print completions of the commands for a shell
+    Completions(generate::Completions),
+    /// Write the man pages, for packages
+    #[command(hide = true)]
+    ManPages(generate::ManPages),
     #[command(hide = true)]
     GatewayWorker(gateway_worker::GatewayWorker),
+    /// Manage gateways: begin and check one; add, upgrade, roll back, drain, remove, restore
+    #[command(subcommand, visible_alias = "gateways")]
+    Gateway(Gateway),
     #[command(flatten)]
     Remote(Box<Remote>),
 }
@@ -95,9 +109,6 @@ enum Remote {
     /// Manage webhooks of an app
     #[command(subcommand)]
     Webhooks(webhooks::Webhooks),
-    /// Manage gateways: inspect, add, upgrade, roll back, drain, remove, restore
-    #[command(subcommand, name = "gateway", visible_alias = "gateways")]
-    Gateways(gateways::Gateways),
     /// Manage connections: gateways with an app's credentials
     #[command(subcommand)]
     Connections(connections::Connections),
@@ -110,6 +121,8 @@ enum Remote {
     /// Show, check, resolve and cancel payments and payouts
     #[command(subcommand)]
     Transactions(transactions::Transactions),
+    /// Show numbers, rates and sums of an app's payments or payouts
+    Statistics(statistics::Statistics),
     /// Manage cases that need manual review
     #[command(subcommand)]
     Cases(cases::Cases),
@@ -130,9 +143,14 @@ enum Remote {
     Trigger(trigger::Trigger),
 }
 
+/// Definition of the command line, for the reference of the book.
+pub fn commands() -> clap::Command {
+    Cli::command()
+}
+
 /// Entry point of the program.
 pub fn main() -> ExitCode {
-    let line = Line::parse();
+    let line = Cli::parse();
     // Run before the runtime starts: the worker's sandbox requires a single-threaded process.
     if let Command::GatewayWorker(worker) = line.command {
         return worker.run();
@@ -150,7 +168,7 @@ pub fn main() -> ExitCode {
         Ok(runtime) => {
             let code = runtime.block_on(run(line));
             // All state is durable by now. Do not wait for a hung gateway call.
-            runtime.shutdown_timeout(LAST_GRACE);
+            runtime.shutdown_timeout(SHUTDOWN_GRACE);
             code
         }
         Err(why) => {
@@ -160,9 +178,9 @@ pub fn main() -> ExitCode {
 }
 
 /// Time that a stopping server waits for threads occupied by gateways.
-const LAST_GRACE: Duration = Duration::from_secs(5);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-async fn run(line: Line) -> ExitCode {
+async fn run(line: Cli) -> ExitCode {
     let done = match line.command {
         Command::Serve(serve) => return serve.run().await,
         Command::Init(init) => init.run(line.target.json),
@@ -172,7 +190,14 @@ async fn run(line: Line) -> ExitCode {
         Command::Reseal(reseal) => reseal.run().await,
         Command::Store(store) => store.run(line.target.json),
         Command::OperatorToken(new) => new.run(),
+        Command::Completions(completions) => completions.run(Cli::command()),
+        Command::ManPages(pages) => pages.run(Cli::command()),
         Command::GatewayWorker(worker) => return worker.run(),
+        Command::Gateway(Gateway::New(new)) => gateway_author::create(&new),
+        Command::Gateway(Gateway::Check(check)) => {
+            return gateway_author::check(&check, line.target.json).await;
+        }
+        Command::Gateway(Gateway::OfServer(gateways)) => gateways.run(&line.target).await,
         Command::Remote(remote) => remote.run(&line.target).await,
     };
     match done {
@@ -189,11 +214,11 @@ impl Remote {
             Self::Apps(apps) => apps.run(&client).await,
             Self::Keys(keys) => keys.run(&client).await,
             Self::Webhooks(webhooks) => webhooks.run(&client).await,
-            Self::Gateways(gateways) => gateways.run(&client).await,
             Self::Connections(connections) => connections.run(&client).await,
             Self::Callbacks(callbacks) => callbacks.run(&client).await,
             Self::Routing(routing) => routing.run(&client).await,
             Self::Transactions(transactions) => transactions.run(&client).await,
+            Self::Statistics(statistics) => statistics.run(&client).await,
             Self::Cases(cases) => cases.run(&client).await,
             Self::Release(release) => release.run(&client).await,
             Self::Rates(rates) => rates.run(&client).await,
@@ -219,19 +244,17 @@ fn code_of(why: &anyhow::Error) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Line::command().debug_assert();
+        Cli::command().debug_assert();
     }
 
     #[test]
     fn only_the_program_has_a_version_and_a_command_refuses_the_option() {
         let code = |line: &str| {
-            let parsed = Line::try_parse_from(line.split(' '));
+            let parsed = Cli::try_parse_from(line.split(' '));
             parsed.err().map(|why| why.exit_code())
         };
         assert_eq!(code("switchyard --version"), Some(0));
@@ -270,7 +293,7 @@ mod tests {
                 .get_subcommands()
                 .for_each(|inner| check(inner, globals));
         }
-        let line = Line::command();
+        let line = Cli::command();
         let globals: Vec<&str> = line
             .get_arguments()
             .filter(|argument| argument.is_global_set())
@@ -286,6 +309,8 @@ mod tests {
             "switchyard serve --config switchyard.toml",
             "switchyard serve --held --accept-loss",
             "switchyard serve --development --data d --gateways g --port 8080 --rate-limit 0",
+            "switchyard completions bash",
+            "switchyard man-pages target/man",
             "switchyard init --yes --public-url https://pay.example.com --trusted-proxy 10.0.0.1",
             "switchyard config check --config switchyard.toml --json",
             "switchyard doctor --config switchyard.toml --time-source https://time.example",
@@ -300,6 +325,8 @@ mod tests {
             "switchyard keys roll key_x --now",
             "switchyard webhooks create https://shop.example/hooks",
             "switchyard connections create --gateway g --environment live --account-name Main --config {}",
+            "switchyard gateway new acme --dir work/acme --sdk switchyard-gateway-0.1.0",
+            "switchyard gateway check libgateway_acme.so --samples check.json --json",
             "switchyard gateway add a.so --yes --why tested",
             "switchyard gateway upgrade a.so --consent abc --live-hosts a.example,b.example",
             "switchyard gateways list --json",
@@ -337,7 +364,7 @@ mod tests {
             "switchyard release --app app_01k00000000000000000000000 --note compared",
             "switchyard --url http://127.0.0.1:1 --token t trigger payment.success",
         ] {
-            assert!(Line::try_parse_from(line.split(' ')).is_ok(), "{line}");
+            assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }
     }
 }

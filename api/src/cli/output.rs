@@ -199,10 +199,15 @@ fn pretty(value: &Value) -> String {
 
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub fn print(text: &str) -> io::Result<()> {
+    print_bytes(text.as_bytes()).map(drop)
+}
+
+/// Writes a part of a file to standard output. `false`: the pipe is closed.
+pub fn print_bytes(bytes: &[u8]) -> io::Result<bool> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done,
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        done => done.map(|()| true),
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use switchyard_engine::access::{MasterKey, reseal};
+use switchyard_progress::Progress;
 use switchyard_records::format::ensure_format;
 use switchyard_store::Store;
 use switchyard_system::ids::Ids;
@@ -46,7 +47,9 @@ impl Reseal {
         let store = Store::open_beside_copy(&store_settings(&settings), copy, false)
             .context("failed to open the store: stop the server first")?;
         ensure_format(&store).await?;
+        let progress = Progress::waiting("encrypt the secrets with the new key");
         let done = reseal(&store, &current, &new, &ids).await;
+        drop(progress);
         store.close().await;
         let done = done?;
         println!(

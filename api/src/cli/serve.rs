@@ -18,6 +18,10 @@ pub struct Serve {
     /// Development mode: a seeded app, its keys shown. Never for real money
     #[arg(long)]
     development: bool,
+    /// Fill a new data folder with 300 payments and payouts of the last 30 days, made through the
+    /// test gateway
+    #[arg(long, requires = "development")]
+    demo: bool,
     /// Address and port to listen on, in place of server.listen
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
@@ -64,6 +68,7 @@ impl Serve {
         let start = Start {
             loss,
             is_held: self.held,
+            is_demo: self.demo,
         };
         match serve::run(source, start).await {
             Ok(()) => ExitCode::SUCCESS,

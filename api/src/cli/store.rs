@@ -1,17 +1,15 @@
 //! `switchyard store`: commands that work on the files of the store, with or without a server.
 
 use std::fs;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use switchyard_store::{
-    self as store, BackupSource, CheckReport, Progress, RestoreTarget, Unit, Views,
-};
+use switchyard_store::{self as store, BackupSource, CheckReport, RestoreTarget, Views};
 
 use super::output::{Column, Output, aligned, print, visible};
 use super::shell::Shell;
+use super::store_progress::StoreProgress;
 use crate::config::{self, Overrides, Settings};
 use crate::serve::{Source, folders, store_settings};
 
@@ -103,10 +101,10 @@ impl Installation {
 impl Check {
     fn run(&self, json: bool) -> anyhow::Result<()> {
         let settings = self.installation.settings()?;
-        let mut line = ProgressLine::default();
+        let mut progress = StoreProgress::default();
         store::lower_priority();
-        let report = store::check(&store_settings(&settings), &mut |now| line.show(now));
-        line.clear();
+        let report = store::check(&store_settings(&settings), &mut |now| progress.show(now));
+        drop(progress);
         let report = report?;
         match json {
             true => print(&format!("{:#}\n", as_json(&report)))?,
@@ -136,10 +134,10 @@ impl Backup {
             views: Views::Added,
         };
         let speed = self.speed.saturating_mul(MIB);
-        let mut line = ProgressLine::default();
+        let mut progress = StoreProgress::default();
         store::lower_priority();
-        let made = store::backup(source, &self.folder, speed, &mut |now| line.show(now));
-        line.clear();
+        let made = store::backup(source, &self.folder, speed, &mut |now| progress.show(now));
+        drop(progress);
         let made = made?;
         let answer = json!({
             "backup": self.folder.display().to_string(),
@@ -183,9 +181,9 @@ impl Restore {
             true => None,
             false => Some(store::lock_copy(&self.backup)?),
         };
-        let mut line = ProgressLine::default();
-        let done = store::restore(&self.backup, target, &mut |now| line.show(now));
-        line.clear();
+        let mut progress = StoreProgress::default();
+        let done = store::restore(&self.backup, target, &mut |now| progress.show(now));
+        drop(progress);
         let done = done?;
         let is_whole = done.lost.is_some_and(|lost| lost.at == done.backup_at);
         let lost = match done.lost {
@@ -277,64 +275,6 @@ fn shown(key: &[u8]) -> String {
     key.escape_ascii().to_string()
 }
 
-/// Progress line that is overwritten on the terminal. Not shown without a terminal.
-struct ProgressLine {
-    is_shown: bool,
-    last: Option<(&'static str, u64)>,
-}
-
-impl Default for ProgressLine {
-    fn default() -> Self {
-        Self {
-            is_shown: io::stderr().is_terminal(),
-            last: None,
-        }
-    }
-}
-
-impl ProgressLine {
-    fn show(&mut self, progress: Progress) {
-        let state = match progress.total {
-            Some(total) => (progress.stage, progress.done * 100 / total.max(1)),
-            None => (progress.stage, progress.done),
-        };
-        if self.is_shown && self.last != Some(state) {
-            self.last = Some(state);
-            let _ = write!(io::stderr(), "\r\x1b[2K{}", line(progress));
-        }
-    }
-
-    fn clear(&self) {
-        if self.is_shown {
-            let _ = write!(io::stderr(), "\r\x1b[2K");
-        }
-    }
-}
-
-fn line(progress: Progress) -> String {
-    let Progress {
-        stage,
-        done,
-        total,
-        unit,
-    } = progress;
-    let (size, unit) = match unit {
-        Unit::Bytes => (MIB, "MiB"),
-        Unit::Rows => (1, "rows"),
-        Unit::Logs => (1, "logs"),
-    };
-    let Some(total) = total else {
-        return match done {
-            0 => format!("checking {stage} …"),
-            done => format!("checking {stage}: {} {unit}", done / size),
-        };
-    };
-    let part = (done * BAR_CELLS / total.max(1)).min(BAR_CELLS);
-    let bar = "█".repeat(part as usize) + &"░".repeat((BAR_CELLS - part) as usize);
-    format!("{stage} {bar} {} of {} {unit}", done / size, total / size)
-}
-
-const BAR_CELLS: u64 = 30;
 const MIB: u64 = 1024 * 1024;
 
 #[cfg(test)]
@@ -561,32 +501,5 @@ mod tests {
                 "{speed}: {took} s"
             );
         }
-    }
-
-    #[test]
-    fn progress_is_a_bar_where_the_end_is_known() {
-        let progress = |(stage, unit), done, total| Progress {
-            stage,
-            done,
-            total,
-            unit,
-        };
-        let copy = ("copy", Unit::Bytes);
-        let half = line(progress(copy, 5 * MIB, Some(10 * MIB)));
-        assert_eq!(
-            half,
-            format!("copy {}{} 5 of 10 MiB", "█".repeat(15), "░".repeat(15))
-        );
-        let rows = ("history", Unit::Rows);
-        let read = line(progress(rows, 9, None));
-        assert_eq!(read, "checking history: 9 rows");
-        let replay = ("replay", Unit::Logs);
-        let third = line(progress(replay, 1, Some(3)));
-        let bar = "█".repeat(10) + &"░".repeat(20);
-        assert_eq!(third, format!("replay {bar} 1 of 3 logs"));
-        assert_eq!(
-            line(progress(copy, 0, Some(0))),
-            format!("copy {} 0 of 0 MiB", "░".repeat(30))
-        );
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::output::{Column, cell};
-use crate::operator::contract::attempts::{Decision, Skipped};
+use crate::operator::contract::attempts::{Decision, PayerAction, Skipped};
 use crate::operator::contract::callbacks::Callback;
 use crate::operator::contract::timeline::{Event, ProviderCall, TimelineEntry};
 
@@ -79,19 +79,22 @@ fn details(event: &Event) -> Vec<String> {
     };
     match event {
         Event::AttemptStarted { attempt } => {
-            let mut told = vec![
-                one("gateway", &attempt.candidate.gateway),
-                one("reference", &attempt.reference),
-            ];
+            let gateway = one("gateway", &attempt.candidate.gateway);
+            let mut told = vec![gateway, one("reference", &attempt.reference)];
             told.extend(decided(&attempt.decision));
             told
         }
         Event::AttemptPending {
             provider_id,
             provider_status,
+            payer_action,
             ..
+        } => {
+            let mut told: Vec<String> = reported(provider_status, provider_id);
+            told.extend(unusable_page(payer_action.as_ref()));
+            told
         }
-        | Event::AttemptSucceeded {
+        Event::AttemptSucceeded {
             provider_id,
             provider_status,
             ..
@@ -101,9 +104,9 @@ fn details(event: &Event) -> Vec<String> {
         }
         Event::CodeAnswered { why, .. } => some("why", why).into_iter().collect(),
         Event::AttemptDeclined { decline, .. } => {
-            let mut told = vec![one("reason", &cell(&decline.reason))];
-            told.extend(some("said", &decline.provider_message));
-            told
+            let reason = one("reason", &cell(&decline.reason));
+            let message = some("said", &decline.provider_message);
+            [Some(reason), message].into_iter().flatten().collect()
         }
         Event::CallOffStarted { by, .. } | Event::Cancelled { by } => vec![one("by", &cell(by))],
         Event::OperatorActed {
@@ -121,9 +124,9 @@ fn details(event: &Event) -> Vec<String> {
         Event::Failed { failure } => vec![one("message", &failure.message)],
         Event::CaseOpened { case } => vec![one("case", &cell(&case.reason))],
         Event::CaseClosed { closed, .. } => {
-            let mut told = vec![one("operator", &closed.by.name)];
-            told.extend(some("note", &closed.note));
-            told
+            let operator = one("operator", &closed.by.name);
+            let note = some("note", &closed.note);
+            [Some(operator), note].into_iter().flatten().collect()
         }
         Event::Initiated {}
         | Event::Confirmed { .. }
@@ -137,6 +140,14 @@ fn details(event: &Event) -> Vec<String> {
         | Event::Succeeded {}
         | Event::Processed {}
         | Event::CaseAmended { .. } => Vec::new(),
+    }
+}
+
+/// Formats the reason why the provider's page is not shown to the payer.
+fn unusable_page(action: Option<&PayerAction>) -> Option<String> {
+    match action {
+        Some(PayerAction::UnusablePage { why }) => Some(format!("page: {why}")),
+        _ => None,
     }
 }
 
@@ -232,6 +243,18 @@ mod tests {
         ));
         let expected = format!("not: {CONNECTION} (its gateway is not loaded)");
         assert_eq!(row.more, expected);
+    }
+
+    #[test]
+    fn the_timeline_tells_why_the_payer_was_not_sent_to_the_providers_page() {
+        let why = "The provider's payment page cannot be opened: its address has no host.";
+        let row = row(&event(json!({
+            "type": "attempt_pending", "attempt": "atm_01jd2nq3v4k5m6n7p8q9r0s1t2",
+            "provider_id": "cs_1", "provider_status": null, "next_query_at": AT,
+            "payer_action": { "kind": "unusable_page", "why": why },
+        })));
+        assert_eq!(row.what, "attempt_pending");
+        assert_eq!(row.more, format!("provider_id: cs_1, page: {why}"));
     }
 
     #[test]

@@ -1,18 +1,21 @@
 //! `switchyard transactions`.
 
 use std::fmt::Display;
+use std::io::IsTerminal as _;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AttemptId, TransactionId};
+use switchyard_progress::{Progress, Unit};
 
 use super::client::{Answer, Client, query};
-use super::output::{Column, Output, aligned, cell, listed};
+use super::output::{Column, Output, aligned, cell, listed, print_bytes};
 use super::timeline::{ROW, rows};
 use crate::operator::contract::search::{FoundTransactions, SearchFilter};
 use crate::operator::contract::transactions::{
-    Cancel, Checked, Facts, Resolve as Resolution, ResolveOutcome, Transaction, TransactionFilter,
-    TransactionPage, TransactionSummary,
+    Cancel, ExportFilter, Facts, QueryReport, Resolve as Resolution, ResolveOutcome, Transaction,
+    TransactionFilter, TransactionPage, TransactionSelection, TransactionSummary,
 };
 use crate::operator::contract::{Nothing, NumberOrText};
 
@@ -22,6 +25,8 @@ pub enum Transactions {
     List(List),
     /// Search an app's payments and payouts, newest first
     Search(Search),
+    /// Write an app's payments or payouts as CSV to standard output, newest first
+    Export(Export),
     /// Show a transaction with its timeline
     Show { transaction: String },
     /// Query the provider about the open attempt
@@ -64,8 +69,9 @@ pub struct Resolve {
     message: Option<String>,
 }
 
+/// Arguments that select transactions of an app.
 #[derive(Args)]
-pub struct List {
+pub struct Selection {
     /// The app's id [default: of the development server]
     #[arg(long)]
     app: Option<String>,
@@ -83,6 +89,12 @@ pub struct List {
     /// Created until this day or time
     #[arg(long)]
     to_date: Option<String>,
+}
+
+#[derive(Args)]
+pub struct List {
+    #[command(flatten)]
+    selection: Selection,
     #[arg(long, default_value_t = 20)]
     limit: usize,
     #[arg(long, default_value_t = 1)]
@@ -111,12 +123,24 @@ pub struct Search {
     limit: usize,
 }
 
+#[derive(Args)]
+pub struct Export {
+    #[command(flatten)]
+    selection: Selection,
+    /// Only the matches of a search
+    #[arg(long, conflicts_with_all = ["status", "from_date", "to_date"])]
+    text: Option<String>,
+    /// Names of columns, with commas between [default: all]
+    #[arg(long)]
+    columns: Option<String>,
+}
+
 impl Transactions {
     pub async fn run(self, client: &Client) -> anyhow::Result<()> {
         let out = client.output;
         match self {
             Self::List(list) => {
-                let app = client.app(list.app.as_deref())?;
+                let app = client.app(list.selection.app.as_deref())?;
                 let path = format!("/apps/{app}/transactions?{}", query(&list.filter()));
                 let answer = client.get_page(&path).await?;
                 out.table(&answer, COLUMNS)?;
@@ -136,13 +160,20 @@ impl Transactions {
                 out.page(&answer, (&found.transactions, "--before", more), COLUMNS)?;
                 out.note(found.environment.as_str());
             }
+            Self::Export(export) => {
+                let app = client.app(export.selection.app.as_deref())?;
+                let filter = query(&export.filter());
+                let path = format!("/apps/{app}/transactions.csv?{filter}");
+                let rows = export.rows(client, app).await;
+                write_all(client.stream(&path).await?, rows).await?;
+            }
             Self::Show { transaction } => {
                 let answer = client.get(&format!("/transactions/{transaction}")).await?;
                 out.text(&answer, timeline_view)?;
             }
             Self::Check { transaction } => {
                 let path = format!("/transactions/{transaction}/check");
-                let answer = client.post::<Checked>(&path, &Nothing {}).await?;
+                let answer = client.post::<QueryReport>(&path, &Nothing {}).await?;
                 state(out, &answer, &answer.data.transaction.known.facts)?;
             }
             Self::Resolve(resolve) => {
@@ -158,6 +189,26 @@ impl Transactions {
         }
         Ok(())
     }
+}
+
+/// Writes the body of a response to standard output as it comes. `rows`: their number, if it is
+/// known. A terminal that shows the rows shows no progress.
+async fn write_all(mut file: reqwest::Response, rows: Option<u64>) -> anyhow::Result<()> {
+    let incomplete = "the server ended the file too early: it is incomplete";
+    let is_shown = !std::io::stdout().is_terminal();
+    let progress = is_shown.then(|| Progress::begin("export", rows, Unit::Things("rows")));
+    let mut lines: u64 = 0;
+    while let Some(part) = file.chunk().await.context(incomplete)? {
+        if !print_bytes(&part)? {
+            break;
+        }
+        lines += part.iter().filter(|byte| **byte == b'\n').count() as u64;
+        if let Some(progress) = &progress {
+            // The first line has the names of the columns.
+            progress.at(lines.saturating_sub(1));
+        }
+    }
+    Ok(())
 }
 
 /// Prints the message of a change, and the state of the transaction after it.
@@ -187,6 +238,44 @@ impl Resolve {
     }
 }
 
+impl Selection {
+    fn filter(&self) -> TransactionSelection {
+        TransactionSelection {
+            environment: self.environment,
+            kind: Some(self.kind.clone()),
+            status: self.status.clone(),
+            from_date: self.from_date.clone(),
+            to_date: self.to_date.clone(),
+        }
+    }
+}
+
+impl Export {
+    /// Number of transactions in the file, for the progress only. `None` for the matches of a
+    /// search, which the server counts while it writes them.
+    async fn rows(&self, client: &Client, app: &str) -> Option<u64> {
+        if self.text.is_some() {
+            return None;
+        }
+        let filter = TransactionFilter {
+            selection: self.selection.filter(),
+            limit: Some(1),
+            page: None,
+        };
+        let path = format!("/apps/{app}/transactions?{}", query(&filter));
+        let list = client.get_page::<Vec<TransactionSummary>, TransactionPage>(&path);
+        Some(list.await.ok()?.meta?.page.total as u64)
+    }
+
+    fn filter(&self) -> ExportFilter {
+        ExportFilter {
+            selection: self.selection.filter(),
+            text: self.text.clone(),
+            columns: self.columns.clone(),
+        }
+    }
+}
+
 impl Search {
     fn filter(&self) -> SearchFilter {
         SearchFilter {
@@ -202,11 +291,7 @@ impl Search {
 impl List {
     fn filter(&self) -> TransactionFilter {
         TransactionFilter {
-            environment: self.environment,
-            kind: Some(self.kind.clone()),
-            status: self.status.clone(),
-            from_date: self.from_date.clone(),
-            to_date: self.to_date.clone(),
+            selection: self.selection.filter(),
             limit: Some(self.limit),
             page: Some(self.page),
         }

@@ -5,7 +5,7 @@ use switchyard_core::ids::AccountId;
 
 use super::client::Client;
 use super::output::{Column, cell};
-use crate::operator::contract::users::{FirstUser, InvitationLink, User};
+use crate::operator::contract::users::{FirstUser, PasswordReset, User, UserLink};
 
 #[derive(Subcommand)]
 pub enum Users {
@@ -23,6 +23,11 @@ pub enum Users {
         /// Language of the console for the user
         #[arg(long, value_parser = ["en", "fr"])]
         language: Option<String>,
+    },
+    /// Make a link with which a user sets a new password; shows it once
+    Reset {
+        #[arg(long)]
+        email: String,
     },
 }
 
@@ -44,7 +49,13 @@ impl Users {
                     language,
                 };
                 let made = client.post("/users", &new).await?;
-                out.fields::<InvitationLink>(&made)?;
+                out.fields::<UserLink>(&made)?;
+            }
+            Self::Reset { email } => {
+                let made = client
+                    .post("/users/reset", &PasswordReset { email })
+                    .await?;
+                out.fields::<UserLink>(&made)?;
             }
         }
         Ok(())

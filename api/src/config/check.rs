@@ -38,6 +38,7 @@ pub fn check(settings: &Settings) -> Vec<Fault> {
         );
     }
     check_network::observation(settings, &mut refusals);
+    check_network::telemetry(settings, &mut refusals);
     rate_limit(settings, &mut refusals);
     warnings(settings, &mut refusals);
     refusals.0

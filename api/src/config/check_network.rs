@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use axum::http::HeaderName;
+use axum::http::{HeaderName, HeaderValue};
 use switchyard_engine::mail::is_sender;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
@@ -330,6 +330,60 @@ pub(super) fn observation(settings: &Settings, refusals: &mut Faults) {
                 "log.level is `{level}`, and `{word}` is no level: each part has to be off, error, \
                  warn, info, debug or trace, or `module=level`"
             ),
+        );
+    }
+}
+
+pub(super) fn telemetry(settings: &Settings, refusals: &mut Faults) {
+    let telemetry = &settings.telemetry;
+    if !(0.0..=1.0).contains(&telemetry.sample_ratio) {
+        refusals.push(
+            "telemetry.sample_ratio",
+            format!(
+                "telemetry.sample_ratio is {}: it has to be from 0 to 1",
+                telemetry.sample_ratio
+            ),
+        );
+    }
+    let authorization = telemetry.authorization.as_ref();
+    if authorization.is_some_and(|value| HeaderValue::from_str(value.expose()).is_err()) {
+        refusals.push(
+            "telemetry.authorization",
+            "telemetry.authorization is no header value: it looks like `Bearer <token>`".to_owned(),
+        );
+    }
+    let Some(url) = &telemetry.otlp_url else {
+        if authorization.is_some() {
+            refusals.push(
+                "telemetry.authorization",
+                "telemetry.authorization is set and telemetry.otlp_url is not: name the collector, \
+                 or leave both out"
+                    .to_owned(),
+            );
+        }
+        return;
+    };
+    // A URL with a password is not quoted.
+    if !url.username().is_empty() || url.password().is_some() {
+        refusals.push(
+            "telemetry.otlp_url",
+            "telemetry.otlp_url contains a user name or a password: use telemetry.authorization"
+                .to_owned(),
+        );
+    } else if !matches!(url.scheme(), "http" | "https") || url.query().is_some() {
+        refusals.push(
+            "telemetry.otlp_url",
+            format!(
+                "telemetry.otlp_url is `{url}`: it has to be http:// or https:// and a host, such \
+                 as http://127.0.0.1:4318"
+            ),
+        );
+    } else if authorization.is_some() && url.scheme() == "http" && !is_local(url) {
+        refusals.push(
+            "telemetry.authorization",
+            "telemetry.authorization would be sent over an open line: use https:// in \
+             telemetry.otlp_url"
+                .to_owned(),
         );
     }
 }

@@ -140,6 +140,31 @@ const UNSAFE: &[(&str, &str)] = &[
     ("[store]\ncopy_every = '6s'", "store.copy_every"),
     ("[sandbox]\nretention_days = 0", "sandbox.retention_days"),
     (
+        "[telemetry]\nsample_ratio = 1.01",
+        "telemetry.sample_ratio is 1.01",
+    ),
+    ("[telemetry]\nsample_ratio = nan", "telemetry.sample_ratio"),
+    (
+        "[telemetry]\nauthorization = 'Bearer hunter2'",
+        "telemetry.otlp_url is not",
+    ),
+    (
+        "[telemetry]\notlp_url = 'https://otel.example.com'\nauthorization = \"hunter2\\n\"",
+        "no header value",
+    ),
+    (
+        "[telemetry]\notlp_url = 'http://otel.example.com:4318'\nauthorization = 'Bearer hunter2'",
+        "an open line",
+    ),
+    (
+        "[telemetry]\notlp_url = 'https://me:hunter2@otel.example.com'",
+        "use telemetry.authorization",
+    ),
+    (
+        "[telemetry]\notlp_url = 'grpc://otel.example.com:4317'",
+        "telemetry.otlp_url is `grpc:",
+    ),
+    (
         "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",
         "secrets.master_key",
     ),

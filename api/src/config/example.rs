@@ -193,6 +193,11 @@ fn a_file_with_a_secret_that_others_can_read_is_refused_without_showing_it() {
         ),
         ("[mail]\nsmtp_url = 'smtps://u:hunter2@h'", 0o600, None),
         ("[mail]\nsmtp_url = 'smtps://h'", 0o644, None),
+        (
+            "[telemetry]\notlp_url = 'https://h'\nauthorization = 'hunter2'",
+            0o644,
+            Some("telemetry.authorization"),
+        ),
         ("", 0o644, None),
     ] {
         std::fs::write(&file, text).unwrap();
@@ -210,6 +215,37 @@ fn a_file_with_a_secret_that_others_can_read_is_refused_without_showing_it() {
             (loaded, _) => panic!("{text} with mode {mode:o}: {:?}", loaded.err()),
         }
     }
+}
+
+#[test]
+fn a_file_that_others_can_write_is_refused_in_production_whatever_it_holds() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("switchyard.toml");
+    for (text, mode, is_refused) in [
+        ("", 0o600, false),
+        ("", 0o640, false),
+        ("", 0o644, false),
+        ("", 0o664, true),
+        ("", 0o646, true),
+        ("[gateways]\npinned = []", 0o620, true),
+        ("development = true", 0o666, false),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let loaded = load(Some(&file), &Overrides::default());
+        let said = loaded
+            .as_ref()
+            .map_or_else(|why| why.to_string(), |_| String::new());
+        assert_eq!(loaded.is_err(), is_refused, "{text} {mode:o}: {said}");
+        assert_eq!(said.contains("chmod go-w"), is_refused, "{said}");
+    }
+    let development = Overrides {
+        development: true,
+        ..Overrides::default()
+    };
+    std::fs::write(&file, "").unwrap();
+    assert!(load(Some(&file), &development).is_ok());
 }
 
 #[test]

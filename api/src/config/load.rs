@@ -161,11 +161,15 @@ fn read(
         is_complete,
     };
     if let Some(file) = file {
-        let secret = match of_file.contains("secrets.master_key") {
-            true => Some(("secrets.master_key", "secrets.master_key")),
-            false => password.then_some(("mail.smtp_url", "the password of mail.smtp_url")),
-        };
+        let whole = ["secrets.master_key", "telemetry.authorization"];
+        let secret = whole.into_iter().find(|name| of_file.contains(*name));
+        let secret = secret.map(|name| (name, name));
+        let password = password.then_some(("mail.smtp_url", "the password of mail.smtp_url"));
+        let secret = secret.or(password);
         examined.add(open_to_others(file, secret).into_iter().collect());
+        if !examined.settings.development {
+            examined.problems.extend(writable_by_others(file));
+        }
     }
     examined
 }
@@ -250,7 +254,11 @@ fn extract(sources: &mut Sources) -> (Settings, BTreeSet<String>) {
 }
 
 /// Settings whose values are never shown.
-const SECRET_SETTINGS: [&str; 2] = ["mail.smtp_url", "secrets.master_key"];
+const SECRET_SETTINGS: [&str; 3] = [
+    "mail.smtp_url",
+    "secrets.master_key",
+    "telemetry.authorization",
+];
 
 fn has_password(url: &Value) -> bool {
     let url = url.as_str().and_then(|url| url::Url::parse(url).ok());
@@ -270,6 +278,18 @@ fn open_to_others(file: &Path, secret: Option<(&str, &str)>) -> Option<Fault> {
             path = file.display()
         ),
     })
+}
+
+/// The problem of a file that others can write, whatever is in it: they could add the hash of a
+/// gateway to `gateways.pinned`, or a token to `operator.tokens`.
+fn writable_by_others(file: &Path) -> Option<Problem> {
+    let mode = fs::metadata(file).ok()?.permissions().mode() & 0o777;
+    let text = format!(
+        "the settings file {path} can be written by others than its owner (mode {mode:o}): whoever \
+         writes it can add operators and gateways, so run `chmod go-w {path}`",
+        path = file.display()
+    );
+    (mode & 0o022 != 0).then(|| Problem::of_file(Origin::Nowhere, text))
 }
 
 impl Overrides {

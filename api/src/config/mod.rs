@@ -21,5 +21,5 @@ pub use load::{Examined, LoadError, Overrides, examine, load};
 pub use problem::{Fault, Faults, Origin, Problem, Weight};
 pub use proxy::TrustedProxies;
 pub use redact::without_master_key;
-pub use settings::{LogFormat, Settings, StoreBackend};
+pub use settings::{LogFormat, Settings, StoreBackend, Telemetry};
 pub use units::{Bytes, DurationSetting};

@@ -56,6 +56,7 @@ sections! {
         exchange: Exchange = Exchange::default(),
         log: Log = Log::default(),
         metrics: Metrics = Metrics::default(),
+        telemetry: Telemetry = Telemetry::default(),
         console: Console = Console::default(),
     }
 
@@ -161,6 +162,9 @@ sections! {
     Operator {
         /// `name:sha256:<hash>` of operator tokens, as `switchyard operator-token` prints them.
         tokens: Vec<String> = Vec::new(),
+        /// Whether a second operator approves each manual resolution in the console. Operator
+        /// tokens then resolve nothing.
+        second_person: bool = false,
     }
 
     /// Payments.
@@ -301,6 +305,20 @@ sections! {
         /// `name:sha256:<hash>` of tokens that read `/metrics` and do nothing else, as `switchyard
         /// operator-token --metrics` prints them.
         tokens: Vec<String> = Vec::new(),
+    }
+
+    /// Traces for an OpenTelemetry collector.
+    Telemetry {
+        /// URL of the collector, OTLP over HTTP: `http://127.0.0.1:4318`. Without it there are no
+        /// traces.
+        otlp_url: Option<Url> = None,
+        /// Value of the header `Authorization` for the collector.
+        #[serde(serialize_with = "masked")]
+        authorization: Option<Secret<String>> = None,
+        /// Part of the traces that is recorded, 0 to 1.
+        sample_ratio: f64 = 1.0,
+        /// Whether requests to providers carry the header `traceparent`.
+        inform_providers: bool = false,
     }
 }
 

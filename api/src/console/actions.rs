@@ -73,7 +73,7 @@ async fn cancel(page: &Page, kind: Kind, id: &str) -> Result<&'static str, Faile
 }
 
 /// The reader as the timeline names them.
-fn author(permit: &Permit) -> Operator {
+pub fn author(permit: &Permit) -> Operator {
     Operator {
         name: permit.name.clone(),
         token: None,

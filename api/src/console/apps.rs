@@ -1,5 +1,7 @@
 //! First page: the apps that the reader may see.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,7 +9,8 @@ use switchyard_core::environment::Environment;
 use switchyard_engine::access::App;
 
 use super::frame::Frame;
-use super::page::{Page, SignedIn};
+use super::home::is_empty;
+use super::page::{Page, Scope, SignedIn};
 
 #[derive(Template)]
 #[template(path = "console/apps.html")]
@@ -21,6 +24,7 @@ struct AppRow {
     name: String,
     account: String,
     is_enabled: bool,
+    settings: String,
     team: String,
 }
 
@@ -29,26 +33,45 @@ pub async fn get(SignedIn(page): SignedIn) -> Response {
     let Some(who) = page.identity() else {
         return page.to_sign_in();
     };
+    if page.is_of_installation() {
+        return page.go(&page.link("installation"));
+    }
     let access = page.state.engine().access();
     let apps = access.apps(None);
     let visible = apps
         .iter()
         .filter(|app| who.user.role_in(Some(app.account)).is_some());
+    let mut rows = Vec::new();
+    for app in visible {
+        rows.push(row(&page, app, environment(&page, app).await));
+    }
     let shown = AppsPage {
         frame: page.frame("console-apps", "apps"),
-        apps: visible.map(|app| row(&page, app)).collect(),
+        apps: rows,
     };
     page.show(StatusCode::OK, &shown)
 }
 
-fn row(page: &Page, app: &App) -> AppRow {
+/// The environment that the reader most probably looks for: live once it has a transaction.
+async fn environment(page: &Page, app: &Arc<App>) -> Environment {
+    let live = Scope {
+        app: app.clone(),
+        environment: Environment::Live,
+    };
+    match is_empty(page, &live).await {
+        Ok(false) => Environment::Live,
+        _ => Environment::Sandbox,
+    }
+}
+
+fn row(page: &Page, app: &App, environment: Environment) -> AppRow {
     let account = page.state.engine().access().account(app.account);
-    let live = Environment::Live;
     AppRow {
-        href: page.link(&format!("apps/{}/{live}/payments", app.id)),
+        href: page.link(&format!("apps/{}/{environment}/home", app.id)),
         name: app.name.clone(),
         account: account.map_or_else(String::new, |account| account.name.clone()),
         is_enabled: app.is_enabled,
-        team: page.link(&format!("apps/{}/{live}/team", app.id)),
+        settings: page.link(&format!("apps/{}/{environment}/settings", app.id)),
+        team: page.link(&format!("apps/{}/{environment}/team", app.id)),
     }
 }

@@ -76,29 +76,44 @@ impl<P: OfReader + Send> FromRequest<ConsoleState> for Sent<P> {
         let Ok(Form(pairs)) = form.await else {
             return Err(page.message(StatusCode::BAD_REQUEST, "console-form-unreadable"));
         };
-        let mut fields = Fields {
-            pairs,
-            number: None,
-        };
-        let token = page.session_token().unwrap_or_default();
-        if !is_csrf_token(token, fields.text("csrf")) {
-            return Err(page.message(StatusCode::BAD_REQUEST, "console-form-expired"));
-        }
-        let number = fields.text("form");
-        if !number.is_empty() {
-            let Some(number) = state.sent_forms().claim(number) else {
-                return Err(page.message(StatusCode::CONFLICT, "console-form-repeated"));
-            };
-            fields.number = Some(number);
-        }
+        let fields = Fields::checked(page, pairs).map_err(|refusal| *refusal)?;
         Ok(Self(reader, fields))
     }
 }
 
 impl Fields {
+    /// The fields of a form with the token of the reader's session, sent for the first time.
+    pub fn checked(page: &Page, pairs: Vec<(String, String)>) -> Result<Self, Box<Response>> {
+        let mut fields = Self {
+            pairs,
+            number: None,
+        };
+        let token = page.session_token().unwrap_or_default();
+        if !is_csrf_token(token, fields.text("csrf")) {
+            let expired = page.message(StatusCode::BAD_REQUEST, "console-form-expired");
+            return Err(Box::new(expired));
+        }
+        let number = fields.text("form");
+        if !number.is_empty() {
+            let Some(number) = page.state.sent_forms().claim(number) else {
+                let repeated = page.message(StatusCode::CONFLICT, "console-form-repeated");
+                return Err(Box::new(repeated));
+            };
+            fields.number = Some(number);
+        }
+        Ok(fields)
+    }
+
     /// Value of a field, without space around it. Empty when the form has no such field.
     pub fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
+    }
+
+    /// Names and values of all fields.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// Value of a field as it was typed. Empty when the form has no such field.

@@ -89,6 +89,11 @@ impl Frame {
         format!("{}/{path}", self.prefix)
     }
 
+    /// Whether some pages have no room in the bar of a phone.
+    pub fn has_more_links(&self) -> bool {
+        self.links.iter().any(|link| link.is_wide_only)
+    }
+
     pub fn is_sandbox(&self) -> bool {
         self.scope
             .as_ref()

@@ -12,6 +12,7 @@ use switchyard_engine::engine::Engine;
 use switchyard_records::{ListQuery, Listing, SearchPage, SearchQuery, SearchText};
 use switchyard_users::Action;
 
+use super::export::{self, ColumnChoice};
 use super::frame::Frame;
 use super::labels::{self, Badge, Sum};
 use super::page::{Failed, Page, Scope, Scoped};
@@ -36,6 +37,9 @@ pub struct Filter {
 #[template(path = "console/list.html")]
 struct List {
     frame: Frame,
+    /// Form for a new payout.
+    new: Option<String>,
+    export: Option<ExportForm>,
     heading: String,
     here: String,
     /// `None`: nothing is searched for.
@@ -51,6 +55,14 @@ struct List {
     range: String,
     newer: Option<String>,
     older: Option<String>,
+}
+
+/// Form for the export of the listed transactions.
+struct ExportForm {
+    action: String,
+    columns: Vec<ColumnChoice>,
+    /// Filter of the list, by the names of its fields.
+    hidden: Vec<(&'static str, String)>,
 }
 
 /// Text that was searched for.
@@ -105,7 +117,7 @@ pub async fn payouts(Scoped(page): Scoped, Query(filter): Query<Filter>) -> Resp
 async fn show(page: &Page, kind: Kind, filter: &Filter) -> Result<Response, Failed> {
     page.permit(Action::ViewPayments)?;
     let scope = page.scope().ok_or(Failed::NotFound)?;
-    if !filter.q.trim().is_empty() {
+    if filter.text().is_some() {
         return search(page, kind, filter).await;
     }
     let (query, dates) = query(scope, kind, filter, page.text());
@@ -146,6 +158,8 @@ async fn search(page: &Page, kind: Kind, filter: &Filter) -> Result<Response, Fa
         page.in_scope(&format!("{name}?{}", query.finish()))
     });
     let list = List {
+        new: new_payout(page, kind),
+        export: export_form(page, kind, filter),
         frame: page.frame(&format!("console-{name}"), name),
         heading: text.say(&format!("console-{name}")),
         here: page.in_scope(name),
@@ -190,6 +204,8 @@ fn list(
         page.in_scope(&with_query(name, &turned))
     };
     List {
+        new: new_payout(page, query.kind),
+        export: export_form(page, query.kind, filter),
         frame: page.frame(&format!("console-{name}"), name),
         heading: text.say(&format!("console-{name}")),
         here: page.in_scope(name),
@@ -218,8 +234,47 @@ fn list(
     }
 }
 
+/// Address of the form for a new payout, for readers who may order one.
+fn new_payout(page: &Page, kind: Kind) -> Option<String> {
+    let may = kind == Kind::Payout && page.may(Action::CreatePayout);
+    may.then(|| page.in_scope("payouts/new"))
+}
+
+/// `None`: the reader may not export.
+fn export_form(page: &Page, kind: Kind, filter: &Filter) -> Option<ExportForm> {
+    let fields = [
+        ("q", &filter.q),
+        ("status", &filter.status),
+        ("from", &filter.from),
+        ("to", &filter.to),
+    ];
+    let hidden = fields.into_iter().filter(|(_, value)| !value.is_empty());
+    page.may(Action::ExportData).then(|| ExportForm {
+        action: page.in_scope(&format!("{}.csv", segment(kind))),
+        columns: export::choices(page),
+        hidden: hidden.map(|(name, value)| (name, value.clone())).collect(),
+    })
+}
+
+impl Filter {
+    /// Text that is searched for.
+    pub fn text(&self) -> Option<&str> {
+        Some(self.q.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// Status, first day and last day.
+    pub fn parts(&self) -> (&str, &str, &str) {
+        (&self.status, &self.from, &self.to)
+    }
+}
+
 /// The query of a filter. Days that cannot be read are left out, and the sentence says so.
-fn query(scope: &Scope, kind: Kind, filter: &Filter, text: Text) -> (ListQuery, Option<String>) {
+pub fn query(
+    scope: &Scope,
+    kind: Kind,
+    filter: &Filter,
+    text: Text,
+) -> (ListQuery, Option<String>) {
     let from = Timestamp::parse(&filter.from);
     let to = Timestamp::parse_end(&filter.to);
     let is_unread = |typed: &str, read: Option<Timestamp>| !typed.is_empty() && read.is_none();
@@ -315,7 +370,7 @@ pub const fn segment(kind: Kind) -> &'static str {
     }
 }
 
-fn with_query(name: &str, filter: &Filter) -> String {
+pub fn with_query(name: &str, filter: &Filter) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     for (field, value) in [
         ("status", &filter.status),

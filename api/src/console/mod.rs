@@ -1,14 +1,19 @@
 //! Console: pages for the users of accounts and of the installation.
 //!
 //! ```text
-//! GET/POST /console/sign-in              password; then …/code or …/set-up
+//! GET/POST /console/sign-in              password; then …/code or …/set-up; …/forgotten
 //! GET/POST /console/link/{token}         invitation, new password
 //! GET  /console/                         apps
-//! GET  /console/apps/{app}/{environment}/payments[/{id}]   and …/payouts
+//! GET  /console/apps/{app}/{environment}/home               numbers, charts, what needs attention
+//! GET  /console/apps/{app}/{environment}/payments[/{id}|.csv]  and …/payouts, …/payouts/new
 //! GET  /console/apps/{app}/{environment}/keys[/new|/{key}]  and …/webhooks[/new|/{webhook}]
-//! GET  /console/apps/{app}/{environment}/team[/new|/{user}]
+//! GET  /console/apps/{app}/{environment}/connections[/new|/{connection}]
+//! GET  /console/apps/{app}/{environment}/routing[/edit]
+//! GET  /console/apps/{app}/{environment}/approvals[/{approval}]
+//! GET  /console/apps/{app}/{environment}/team[/new|/{user}]  and …/settings
+//! GET  /console/installation[/gateways|/cases|/accounts|/rates|/users|/audit|/system]
 //! GET/POST /console/confirm              password again, before keys and secrets
-//! GET  /console/account                  sessions; POST …/sessions, /console/sign-out
+//! GET  /console/account                  name, sessions; …/password, …/second-factor
 //! ```
 //!
 //! Promises: every page works without script, as plain forms and links; [`switchyard_users`]
@@ -18,17 +23,28 @@
 
 mod account;
 mod actions;
+mod approvals;
 mod apps;
 mod confirm;
+mod connections;
 mod cookies;
 mod developers;
+mod export;
+mod forgotten;
 mod form;
 mod frame;
+mod home;
+mod installation;
 mod labels;
 mod links;
 mod list;
 mod messages_of;
+mod notices;
 mod page;
+mod payouts;
+mod problems;
+mod routing;
+mod settings;
 mod sign_in;
 mod state;
 mod team;
@@ -60,6 +76,9 @@ pub const DEVELOPMENT_PASSWORD: &str = "violet-teapots-locally";
 /// Largest form that is read, in bytes.
 const FORM_BYTES: usize = 16 * 1_024;
 
+/// Largest form with routing rules, in bytes.
+const RULES_BYTES: usize = 256 * 1_024;
+
 /// The routes of the console.
 pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
     messages::warm_up();
@@ -70,11 +89,14 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
         .route("/console/sign-in", get(sign_in::get).post(sign_in::post))
         .route("/console/sign-in/code", post(sign_in::post_code))
         .route("/console/sign-in/set-up", post(sign_in::post_set_up))
+        .route(
+            "/console/sign-in/forgotten",
+            get(forgotten::get).post(forgotten::post),
+        )
         .route("/console/sign-out", post(sign_in::sign_out))
         .route("/console/link/{token}", get(links::get).post(links::post))
         .route("/console/confirm", get(confirm::get).post(confirm::post))
-        .route("/console/account", get(account::get))
-        .route("/console/account/sessions", post(account::end_sessions))
+        .merge(account_pages())
         .route(
             "/console/apps/{app}/{environment}/payments",
             get(list::payments),
@@ -88,17 +110,42 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
             get(transaction::payment).post(actions::payment),
         )
         .route(
+            "/console/apps/{app}/{environment}/payouts/new",
+            get(payouts::get).post(payouts::post),
+        )
+        .route(
             "/console/apps/{app}/{environment}/payouts/{id}",
             get(transaction::payout).post(actions::payout),
         )
+        .merge(home_pages())
         .merge(developer_pages())
+        .merge(connection_pages())
+        .merge(approval_pages())
         .merge(team_pages())
+        .route(
+            "/console/apps/{app}/{environment}/settings",
+            get(settings::get).post(settings::post),
+        )
+        .merge(installation::installation_pages())
         .route("/console/{*nothing}", get(nowhere))
         .layer(CompressionLayer::new())
         .layer(DefaultBodyLimit::max(FORM_BYTES))
         .layer(from_fn_with_state(state.clone(), choose_language))
         .layer(from_fn_with_state(state.clone(), only_own_forms))
         .with_state(state)
+}
+
+fn home_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route("/console/apps/{app}/{environment}/home", get(home::get))
+        .route(
+            "/console/apps/{app}/{environment}/payments.csv",
+            get(export::payments),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payouts.csv",
+            get(export::payouts),
+        )
 }
 
 fn developer_pages() -> Router<ConsoleState> {
@@ -127,6 +174,58 @@ fn developer_pages() -> Router<ConsoleState> {
         .route(
             "/console/apps/{app}/{environment}/webhooks/{webhook}/deliveries/{delivery}",
             get(deliveries::get).post(deliveries::resend),
+        )
+}
+
+fn connection_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route(
+            "/console/apps/{app}/{environment}/connections",
+            get(connections::list),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/connections/new",
+            get(connections::new).post(connections::create),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/connections/{connection}",
+            get(connections::get).post(connections::change),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/routing",
+            get(routing::show),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/routing/edit",
+            get(routing::edit)
+                .post(routing::post)
+                .layer(DefaultBodyLimit::max(RULES_BYTES)),
+        )
+}
+
+fn approval_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route(
+            "/console/apps/{app}/{environment}/approvals",
+            get(approvals::list_of_app),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/approvals/{approval}",
+            get(approvals::get_of_app).post(approvals::decide_of_app),
+        )
+}
+
+fn account_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route("/console/account", get(account::get).post(account::save))
+        .route("/console/account/sessions", post(account::end_sessions))
+        .route(
+            "/console/account/password",
+            get(account::password::get).post(account::password::post),
+        )
+        .route(
+            "/console/account/second-factor",
+            get(account::second_factor::get).post(account::second_factor::post),
         )
 }
 

@@ -24,7 +24,9 @@ use switchyard_users::{
 
 use super::cookies;
 use super::frame::{Frame, LanguageLink, Link, ScopeView, StatusMessage};
+use super::installation;
 use super::messages_of::{role_name, role_names};
+use super::notices;
 use super::state::ConsoleState;
 use super::text::Text;
 use crate::client;
@@ -273,6 +275,14 @@ impl Page {
         Some(value.into_owned())
     }
 
+    /// Values of a parameter that occurs several times in the page's address.
+    pub fn queries(&self, name: &str) -> Vec<String> {
+        let (_, query) = self.address.split_once('?').unwrap_or_default();
+        let pairs = url::form_urlencoded::parse(query.as_bytes());
+        let named = pairs.filter(|(given, _)| given == name);
+        named.map(|(_, value)| value.into_owned()).collect()
+    }
+
     /// Address of a page of the console.
     pub fn link(&self, path: &str) -> String {
         format!("{}/{path}", self.state.prefix())
@@ -443,12 +453,7 @@ impl Page {
 
     /// The notice that `?done=` names.
     fn notice(&self) -> Option<StatusMessage> {
-        let done = self.query("done")?;
-        let known = NOTICES.iter().find(|(name, _)| *name == done);
-        known.map(|(name, is_error)| StatusMessage {
-            text: self.text().say(&format!("console-done-{name}")),
-            is_error: *is_error,
-        })
+        notices::of(&self.query("done")?, self.text())
     }
 
     fn scope_view(&self, scope: &Scope, current: &str) -> ScopeView {
@@ -488,23 +493,60 @@ impl Page {
         if self.session.is_none() {
             return Vec::new();
         }
-        let mut links = vec![link(self.link(""), "apps", "i-apps")];
+        let is_of_installation = self.is_of_installation();
+        let start = match is_of_installation {
+            true => link(self.link("installation"), "installation", "i-home"),
+            false => link(self.link(""), "apps", "i-apps"),
+        };
+        let mut links = vec![Link {
+            is_wide_only: self.scope.is_some(),
+            ..start
+        }];
+        if is_of_installation && self.scope.is_none() {
+            links.extend(
+                installation::LINKS.map(|(name, path, icon, is_wide_only)| Link {
+                    is_wide_only,
+                    ..link(self.link(path), name, icon)
+                }),
+            );
+        }
         if self.scope.is_some() {
             links.extend([
+                link(self.in_scope("home"), "home", "i-home"),
                 link(self.in_scope("payments"), "payments", "i-payments"),
                 link(self.in_scope("payouts"), "payouts", "i-payouts"),
                 Link {
                     current: matches!(current, "keys" | "webhooks"),
                     ..link(self.in_scope("keys"), "developers", "i-key")
                 },
-                Link {
-                    is_wide_only: true,
-                    ..link(self.in_scope("team"), "team", "i-person")
-                },
             ]);
+            let more = [
+                (Action::ViewConnections, "connections", "i-bolt"),
+                (Action::ViewRouting, "routing", "i-payouts"),
+                (Action::ViewAppSettings, "settings", "i-settings"),
+                (Action::ViewTeam, "team", "i-person"),
+                (Action::ViewAudit, "audit", "i-search"),
+            ];
+            let more = more.into_iter().filter(|(action, ..)| self.may(*action));
+            if self.may(Action::ApprovePayout) || self.may(Action::ApproveRouting) {
+                links.push(Link {
+                    is_wide_only: true,
+                    ..link(self.in_scope("approvals"), "approvals", "i-paid")
+                });
+            }
+            links.extend(more.map(|(_, name, icon)| Link {
+                is_wide_only: true,
+                ..link(self.in_scope(name), name, icon)
+            }));
         }
         links.push(link(self.link("account"), "account-page", "i-account"));
         links
+    }
+
+    /// Whether the reader has a role for the whole installation.
+    pub fn is_of_installation(&self) -> bool {
+        self.identity()
+            .is_some_and(|who| who.user.role_in(None).is_some())
     }
 
     fn languages(&self) -> Vec<LanguageLink> {
@@ -525,35 +567,8 @@ impl Page {
     }
 }
 
-/// Results of forms, and whether each is an error.
-const NOTICES: &[(&str, bool)] = &[
-    ("key-deleted", false),
-    ("webhook-made", false),
-    ("webhook-saved", false),
-    ("webhook-deleted", false),
-    ("event-triggered", false),
-    ("event-missed", true),
-    ("resent", false),
-    ("resent-failed", false),
-    ("resent-more", false),
-    ("resend-disabled", true),
-    ("resend-too-often", true),
-    ("resend-moving", true),
-    ("asked", false),
-    ("asked-recently", true),
-    ("asked-waiting", true),
-    ("cancelled", false),
-    ("cancel-asked", false),
-    ("not-possible", true),
-    ("withdrawn", false),
-    ("removed", false),
-    ("factor-removed", false),
-    ("sessions-ended", false),
-    ("role-saved", false),
-];
-
 /// Two letters that stand for a name.
-fn initials(name: &str) -> String {
+pub fn initials(name: &str) -> String {
     let words = name
         .split(|letter: char| !letter.is_alphanumeric())
         .filter_map(|word| word.chars().next());

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::time::Timestamp;
 use switchyard_engine::engine::Engine;
-use switchyard_users::Users;
+use switchyard_users::{Approval, NewLink, Users};
 use url::Url;
 
 use super::form::SentForms;
+use super::installation::upload::Uploads;
 use crate::state::{ApiState, ConsoleAccess};
+use crate::user_mail;
 
 /// A handle, cloned with every route and layer for every request.
 #[derive(Clone)]
@@ -19,6 +21,7 @@ struct Inner {
     api: ApiState,
     access: ConsoleAccess,
     sent_forms: SentForms,
+    uploads: Uploads,
     /// Path of the console's URL, without a slash at its end: most often empty.
     base: String,
     host: String,
@@ -38,6 +41,7 @@ impl ConsoleState {
             api,
             access: access.clone(),
             sent_forms: SentForms::default(),
+            uploads: Uploads::default(),
         }))
     }
 
@@ -59,6 +63,20 @@ impl ConsoleState {
 
     pub fn sent_forms(&self) -> &SentForms {
         &self.0.sent_forms
+    }
+
+    pub fn uploads(&self) -> &Uploads {
+        &self.0.uploads
+    }
+
+    /// Mails a single-use link to its user. Returns whether it was queued.
+    pub async fn mail(&self, made: &NewLink) -> bool {
+        user_mail::send(self.engine(), &self.0.access, made).await
+    }
+
+    /// Mails a proposal to those who may decide about it. `path`: of its page.
+    pub async fn mail_proposal(&self, approval: &Approval, path: &str) {
+        user_mail::send_proposal(self.engine(), &self.0.access, approval, path).await;
     }
 
     /// Address of a single-use link for a user.

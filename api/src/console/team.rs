@@ -20,6 +20,7 @@ use super::{answer, shown};
 #[template(path = "console/team.html")]
 struct TeamPage {
     frame: Frame,
+    heading: String,
     here: String,
     new: Option<String>,
     members: Vec<MemberRow>,
@@ -89,18 +90,19 @@ pub async fn list(Scoped(page): Scoped) -> Response {
     answer(&page, show_list(&page))
 }
 
-fn show_list(page: &Page) -> Result<Response, Failed> {
-    page.permit(Action::ViewTeam)?;
-    let account = Some(account(page)?);
+pub fn show_list(page: &Page) -> Result<Response, Failed> {
+    page.permit(view_action(page))?;
+    let account = account(page);
     let users = page.state.users();
-    let may_manage = page.may(Action::ManageTeam);
+    let may_manage = page.may(manage_action(page));
     let mut invitations = users.invitations(account);
     invitations.retain(|_| may_manage);
     let members = users.members(account);
     let team = TeamPage {
-        frame: page.frame("console-team", "team"),
-        here: page.in_scope("team"),
-        new: may_manage.then(|| page.in_scope("team/new")),
+        frame: page.frame(list_title(page), current(page)),
+        heading: page.text().say(list_title(page)),
+        here: at(page, ""),
+        new: may_manage.then(|| at(page, "/new")),
         members: members
             .iter()
             .map(|(user, role)| member_row(page, user, *role))
@@ -121,8 +123,8 @@ pub async fn change_invitation(Sent(Scoped(page), mut fields): Sent<Scoped>) -> 
     answer(&page, changed)
 }
 
-async fn change_link(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
-    let permit = page.permit(Action::ManageTeam)?;
+pub async fn change_link(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
+    let permit = page.permit(manage_action(page))?;
     let id: LinkId = fields
         .text("invitation")
         .parse()
@@ -131,21 +133,25 @@ async fn change_link(page: &Page, fields: &mut Fields) -> Result<Response, Faile
     if fields.text("do") == "resend" {
         let made = users.resend_invitation(&permit, id).await?;
         fields.took_effect();
-        return Ok(invited(page, &made));
+        return Ok(invited(page, &made).await);
     }
     users.withdraw_invitation(&permit, id).await?;
     fields.took_effect();
-    Ok(page.go(&page.in_scope("team?done=withdrawn")))
+    Ok(page.go(&at(page, "?done=withdrawn")))
 }
 
 /// `GET /console/apps/{app}/{environment}/team/new`
 pub async fn new(Scoped(page): Scoped) -> Response {
-    let permitted = page.permit(Action::ManageTeam);
-    let form = permitted.map(|_| {
-        let empty = ("", "", Role::Developer);
-        invite_page(&page, StatusCode::OK, empty, None)
-    });
-    answer(&page, form)
+    answer(&page, show_new(&page))
+}
+
+pub fn show_new(page: &Page) -> Result<Response, Failed> {
+    page.permit(manage_action(page))?;
+    let role = match page.scope() {
+        Some(_) => Role::Developer,
+        None => Role::Auditor,
+    };
+    Ok(invite_page(page, StatusCode::OK, ("", "", role), None))
 }
 
 /// `POST /console/apps/{app}/{environment}/team/new`
@@ -154,9 +160,9 @@ pub async fn invite(Sent(Scoped(page), mut fields): Sent<Scoped>) -> Response {
     answer(&page, invited)
 }
 
-async fn send_invitation(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
-    let permit = page.permit(Action::ManageTeam)?;
-    let role = role_of(fields).ok_or(Failed::NotFound)?;
+pub async fn send_invitation(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
+    let permit = page.permit(manage_action(page))?;
+    let role = role_of(page, fields).ok_or(Failed::NotFound)?;
     let (email, name) = (fields.text("email"), fields.text("name"));
     let new = NewInvitation {
         email: email.to_owned(),
@@ -167,7 +173,7 @@ async fn send_invitation(page: &Page, fields: &mut Fields) -> Result<Response, F
     match page.state.users().invite(&permit, new).await {
         Ok(made) => {
             fields.took_effect();
-            Ok(invited(page, &made))
+            Ok(invited(page, &made).await)
         }
         Err(error) => {
             let error = Some(problem(page, error)?);
@@ -184,8 +190,8 @@ fn invite_page(
     error: Option<FieldError>,
 ) -> Response {
     let form = InvitePage {
-        frame: page.frame("console-team-invite", "team"),
-        list: page.in_scope("team"),
+        frame: page.frame("console-team-invite", current(page)),
+        list: at(page, ""),
         email: email.to_owned(),
         name: name.to_owned(),
         roles: roles(page, role),
@@ -194,12 +200,17 @@ fn invite_page(
     page.show(status, &form)
 }
 
-fn invited(page: &Page, made: &NewLink) -> Response {
+/// Mails the link of an invitation, and shows it once.
+async fn invited(page: &Page, made: &NewLink) -> Response {
     let values = [("email", made.user.email.as_str())];
+    let text = match page.state.mail(made).await {
+        true => "console-team-invited-mailed",
+        false => "console-team-invited-text",
+    };
     let shown_once = InvitedPage {
-        frame: page.frame("console-team-invited", "team"),
-        list: page.in_scope("team"),
-        text: page.text().with("console-team-invited-text", &values),
+        frame: page.frame("console-team-invited", current(page)),
+        list: at(page, ""),
+        text: page.text().with(text, &values),
         url: Secret::new(page.state.link_url(made.token.expose())),
     };
     page.show(StatusCode::CREATED, &shown_once)
@@ -207,10 +218,13 @@ fn invited(page: &Page, made: &NewLink) -> Response {
 
 /// `GET /console/apps/{app}/{environment}/team/{user}`
 pub async fn get(Scoped(page): Scoped, Path((.., id)): MemberPath) -> Response {
-    let permitted = page.permit(Action::ManageTeam);
-    let found = permitted.and_then(|_| one_of_team(&page, &id));
-    let one = found.map(|(user, role)| member_page(&page, StatusCode::OK, &user, role, None));
-    answer(&page, one)
+    answer(&page, show_member(&page, &id))
+}
+
+pub fn show_member(page: &Page, id: &str) -> Result<Response, Failed> {
+    page.permit(manage_action(page))?;
+    let (user, role) = one_of_team(page, id)?;
+    Ok(member_page(page, StatusCode::OK, &user, role, None))
 }
 
 /// `POST /console/apps/{app}/{environment}/team/{user}`
@@ -224,8 +238,8 @@ pub async fn change(
     answer(&page, changed)
 }
 
-async fn change_member(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Failed> {
-    let permit = page.permit(Action::ManageTeam)?;
+pub async fn change_member(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Failed> {
+    let permit = page.permit(manage_action(page))?;
     let (user, role) = one_of_team(page, id)?;
     let users = page.state.users();
     let (changed, notice) = match fields.text("do") {
@@ -239,7 +253,7 @@ async fn change_member(page: &Page, id: &str, fields: &mut Fields) -> Result<Res
             "sessions-ended",
         ),
         _ => {
-            let role = role_of(fields).ok_or(Failed::NotFound)?;
+            let role = role_of(page, fields).ok_or(Failed::NotFound)?;
             (
                 users.change_role(&permit, user.id, role).await,
                 "role-saved",
@@ -249,7 +263,7 @@ async fn change_member(page: &Page, id: &str, fields: &mut Fields) -> Result<Res
     match changed {
         Ok(()) => {
             fields.took_effect();
-            Ok(page.go(&page.in_scope(&format!("team?done={notice}"))))
+            Ok(page.go(&at(page, &format!("?done={notice}"))))
         }
         Err(error) => {
             let error = problem(page, error)?;
@@ -267,8 +281,8 @@ fn member_page(
     error: Option<FieldError>,
 ) -> Response {
     let one = MemberPage {
-        frame: page.frame("console-team-member", "team"),
-        list: page.in_scope("team"),
+        frame: page.frame("console-team-member", current(page)),
+        list: at(page, ""),
         member: member_row(page, user, role),
         roles: roles(page, role),
         error,
@@ -287,25 +301,69 @@ fn problem(page: &Page, error: UsersError) -> Result<FieldError, Failed> {
     Ok(FieldError::new(field, page.text().say(message)))
 }
 
-fn account(page: &Page) -> Result<AccountId, Failed> {
-    let scope = page.scope().ok_or(Failed::NotFound)?;
-    Ok(scope.app.account)
+/// Account of the page's app. `None`: the page is about the users of the installation.
+fn account(page: &Page) -> Option<AccountId> {
+    page.scope().map(|scope| scope.app.account)
 }
 
-/// The member, if they belong to the account of the page's app.
+/// Address of the team, or of the users of the installation, followed by `rest`.
+fn at(page: &Page, rest: &str) -> String {
+    match page.scope() {
+        Some(_) => page.in_scope(&format!("team{rest}")),
+        None => page.link(&format!("installation/users{rest}")),
+    }
+}
+
+fn view_action(page: &Page) -> Action {
+    match page.scope() {
+        Some(_) => Action::ViewTeam,
+        None => Action::ViewInstallationUsers,
+    }
+}
+
+fn manage_action(page: &Page) -> Action {
+    match page.scope() {
+        Some(_) => Action::ManageTeam,
+        None => Action::ManageInstallationUsers,
+    }
+}
+
+fn list_title(page: &Page) -> &'static str {
+    match page.scope() {
+        Some(_) => "console-team",
+        None => "console-installation-users",
+    }
+}
+
+/// Page of the navigation.
+fn current(page: &Page) -> &'static str {
+    match page.scope() {
+        Some(_) => "team",
+        None => "installation-users",
+    }
+}
+
+fn role_scope(page: &Page) -> RoleScope {
+    match page.scope() {
+        Some(_) => RoleScope::Account,
+        None => RoleScope::Installation,
+    }
+}
+
+/// The member, if they belong to the team of the page.
 fn one_of_team(page: &Page, id: &str) -> Result<(std::sync::Arc<User>, Role), Failed> {
     let id: UserId = id.parse().map_err(|_| Failed::NotFound)?;
-    let members = page.state.users().members(Some(account(page)?));
+    let members = page.state.users().members(account(page));
     let mut members = members.into_iter();
     members
         .find(|(user, _)| user.id == id)
         .ok_or(Failed::NotFound)
 }
 
-fn role_of(fields: &Fields) -> Option<Role> {
+fn role_of(page: &Page, fields: &Fields) -> Option<Role> {
     let chosen = fields.text("role");
     let mut roles = Role::ALL.into_iter();
-    roles.find(|role| role.name() == chosen && role.scope() == RoleScope::Account)
+    roles.find(|role| role.name() == chosen && role.scope() == role_scope(page))
 }
 
 fn roles(page: &Page, chosen: Role) -> Vec<RoleChoice> {
@@ -318,14 +376,14 @@ fn roles(page: &Page, chosen: Role) -> Vec<RoleChoice> {
     };
     let of_account = Role::ALL
         .into_iter()
-        .filter(|role| role.scope() == RoleScope::Account);
+        .filter(|role| role.scope() == role_scope(page));
     of_account.map(choice).collect()
 }
 
 fn member_row(page: &Page, user: &User, role: Role) -> MemberRow {
     let text = page.text();
     MemberRow {
-        href: page.in_scope(&format!("team/{}", user.id)),
+        href: at(page, &format!("/{}", user.id)),
         name: user.name.clone(),
         email: user.email.clone(),
         role: role_name(role, text),

@@ -1,6 +1,16 @@
 //! The routes of the console over a running engine: sign-in, access and what a page shows.
 
+mod account;
+mod approvals;
+mod connections;
 mod developers;
+mod export;
+mod home;
+mod installation;
+mod payouts;
+mod routing;
+mod second_person;
+mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +23,7 @@ use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
 use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::NewPayment;
-use switchyard_engine::testing::{Bench, Wanted, amount, customer};
+use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_users::{
     Acceptance, NewInvitation, Options, Origin, Role, Sealer, SecondFactor, Users,
@@ -38,7 +48,7 @@ impl Sealer for Plain {
 }
 
 struct World {
-    bench: Bench,
+    test: TestEngine,
     users: Users,
     router: Router,
 }
@@ -70,34 +80,46 @@ impl Shown {
 
 impl World {
     async fn new(second_factor: SecondFactor) -> Self {
-        let bench = Wanted::with(Gateways::default()).start().await;
+        Self::on(TestEngineBuilder::with(Gateways::default()), second_factor).await
+    }
+
+    async fn on(wanted: TestEngineBuilder, second_factor: SecondFactor) -> Self {
+        Self::with(wanted, second_factor, HttpSettings::default()).await
+    }
+
+    async fn with(
+        wanted: TestEngineBuilder,
+        second_factor: SecondFactor,
+        http: HttpSettings,
+    ) -> Self {
+        let test = wanted.start().await;
         let users = Users::load(
-            bench.engine.store().clone(),
+            test.engine.store().clone(),
             Arc::new(Plain),
-            bench.clock.clone(),
-            bench.engine.ids().clone(),
+            test.clock.clone(),
+            test.engine.ids().clone(),
             Options {
                 second_factor,
                 ..Options::default()
             },
         );
         let users = users.await.unwrap();
-        let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
+        let state = ApiState::new(test.engine.clone(), http);
         let access = ConsoleAccess {
             users: users.clone(),
             url: "http://127.0.0.1:8080".to_owned(),
         };
         let router = super::router(state, &access);
         Self {
-            bench,
+            test,
             users,
             router,
         }
     }
 
     fn account(&self) -> AccountId {
-        let access = self.bench.engine.access();
-        access.app(self.bench.keys.app).unwrap().account
+        let access = self.test.engine.access();
+        access.app(self.test.keys.app).unwrap().account
     }
 
     async fn send(&self, request: axum::http::request::Builder, body: Body) -> Shown {
@@ -171,10 +193,10 @@ impl World {
             expires_in: None,
             context: ClientContext::default(),
         };
-        let key = self.bench.keys.sandbox_secret_key.expose();
-        let caller = self.bench.engine.access().authenticate(key).unwrap();
+        let key = self.test.keys.sandbox_secret_key.expose();
+        let caller = self.test.engine.access().authenticate(key).unwrap();
         let made = self
-            .bench
+            .test
             .engine
             .initialize_payment(&caller, new, None)
             .await;
@@ -182,7 +204,7 @@ impl World {
     }
 
     fn in_app(&self, rest: &str) -> String {
-        format!("/console/apps/{}/sandbox/{rest}", self.bench.keys.app)
+        format!("/console/apps/{}/sandbox/{rest}", self.test.keys.app)
     }
 }
 
@@ -256,7 +278,7 @@ async fn a_merchant_sees_their_payments_and_each_with_its_timeline() {
     world.user("ada@example.com", Some(world.account())).await;
     let cookie = world.signed_in("ada@example.com").await;
     let apps = world.get("/console/", &cookie).await;
-    assert!(apps.body.contains(&world.bench.keys.app.to_string()));
+    assert!(apps.body.contains(&world.test.keys.app.to_string()));
     let list = world.get(&world.in_app("payments"), &cookie).await;
     assert_eq!(list.status, StatusCode::OK);
     let page = world.in_app(&format!("payments/{id}"));
@@ -309,13 +331,13 @@ async fn a_search_finds_a_payment_by_what_is_known_of_it() {
 async fn an_app_of_another_account_does_not_exist() {
     let world = World::new(SecondFactor::Optional).await;
     let id = world.payment().await;
-    let access = world.bench.engine.access();
+    let access = world.test.engine.access();
     let other = access.create_account("Other").await.unwrap().id;
     world.user("eve@example.com", Some(other)).await;
     let cookie = world.signed_in("eve@example.com").await;
     let apps = world.get("/console/", &cookie).await;
-    assert!(!apps.body.contains(&world.bench.keys.app.to_string()));
-    for path in ["payments", "payouts", &format!("payments/{id}")] {
+    assert!(!apps.body.contains(&world.test.keys.app.to_string()));
+    for path in ["payments", "payouts", "audit", &format!("payments/{id}")] {
         let shown = world.get(&world.in_app(path), &cookie).await;
         assert_eq!(shown.status, StatusCode::NOT_FOUND, "{path}");
         assert!(!shown.body.contains("teapot"));
@@ -430,6 +452,56 @@ async fn the_chosen_language_is_kept_in_a_cookie() {
     assert!(french.body.contains("lang=\"fr\"") && french.body.contains("Se connecter"));
 }
 
+/// Folders of the console's sources.
+const MESSAGE_FOLDERS: &[&str] = &[
+    "templates/console",
+    "src/console",
+    "src/console/account",
+    "src/console/approvals",
+    "src/console/connections",
+    "src/console/developers",
+    "src/console/home",
+    "src/console/installation",
+    "src/console/payouts",
+    "src/console/routing",
+    "src/console/settings",
+];
+/// Starts of names of messages that the code composes.
+const COMPOSED_MESSAGES: &[&str] = &[
+    "console-action-cancel-",
+    "console-case-",
+    "console-developers",
+    "console-done-",
+    "console-form-",
+    "console-decline-",
+    "console-role-",
+    "console-role-hint-",
+    "console-tab-",
+    "console-team",
+    "console-payments",
+    "console-payouts",
+    "console-one-",
+    "console-link-",
+    "console-forgotten-sent-",
+    "console-missing-",
+    "console-unavailable-",
+    "console-reset-",
+    "console-invited-",
+    "console-account-page",
+    "console-apps",
+    "console-connections",
+    "console-routing",
+    "console-home",
+    "console-installation",
+    "console-gateways",
+    "console-cases",
+    "console-accounts",
+    "console-rates",
+    "console-approvals",
+    "console-audit",
+    "console-system",
+];
+
 #[test]
 fn every_message_exists_in_both_languages_and_is_used() {
     let names = |text: &str| -> BTreeSet<String> {
@@ -442,7 +514,7 @@ fn every_message_exists_in_both_languages_and_is_used() {
     assert_eq!(english, french);
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut text = String::new();
-    for folder in ["templates/console", "src/console", "src/console/developers"] {
+    for folder in MESSAGE_FOLDERS {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() && !path.ends_with("tests.rs") {
@@ -450,32 +522,14 @@ fn every_message_exists_in_both_languages_and_is_used() {
             }
         }
     }
-    let composed = [
-        "console-action-cancel-",
-        "console-case-",
-        "console-developers",
-        "console-done-",
-        "console-form-",
-        "console-decline-",
-        "console-role-",
-        "console-role-hint-",
-        "console-tab-",
-        "console-team",
-        "console-payments",
-        "console-payouts",
-        "console-one-",
-        "console-link-",
-        "console-missing-",
-        "console-unavailable-",
-        "console-reset-",
-        "console-invited-",
-        "console-account-page",
-        "console-apps",
-    ];
     let unused: Vec<_> = english
         .iter()
         .filter(|name| !text.contains(&format!("\"{name}\"")))
-        .filter(|name| !composed.iter().any(|start| name.starts_with(start)))
+        .filter(|name| {
+            !COMPOSED_MESSAGES
+                .iter()
+                .any(|start| name.starts_with(start))
+        })
         .collect();
     assert!(unused.is_empty(), "nobody uses {unused:?}");
     for part in text.split("\"console-").skip(1) {

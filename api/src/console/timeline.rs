@@ -5,6 +5,7 @@ use switchyard_core::transaction::Transaction;
 use switchyard_engine::callback::CallbackState;
 
 use super::text::Text;
+use crate::operator::contract::attempts::PayerAction;
 use crate::operator::contract::callbacks::Callback;
 use crate::operator::contract::timeline::{Event, ProviderCall, TimelineEntry};
 
@@ -118,6 +119,15 @@ fn event_statement(event: &Event, text: Text) -> Statement {
             plain("i-out", "console-event-attempt-started", detail)
         }
         Event::AttemptPending {
+            payer_action: Some(PayerAction::UnusablePage { why }),
+            ..
+        } => of(
+            "bad",
+            "i-failed",
+            "console-event-unusable-page",
+            why.clone(),
+        ),
+        Event::AttemptPending {
             provider_status, ..
         } => plain(
             "i-waiting",
@@ -147,14 +157,6 @@ fn event_statement(event: &Event, text: Text) -> Statement {
             let detail = amount.with_code(text.language());
             of("money", "i-paid", "console-event-attempt-succeeded", detail)
         }
-        Event::MoneyReported { .. } => {
-            of("warn", "i-warning", "console-event-money-reported", none())
-        }
-        Event::QueryStarted { .. } => plain("i-search", "console-event-query-started", none()),
-        Event::QueryPlanned { .. } => plain("i-waiting", "console-event-query-planned", none()),
-        Event::SubmissionResumed { .. } => {
-            plain("i-out", "console-event-submission-resumed", none())
-        }
         Event::CodeSubmitted { .. } => plain("i-person", "console-event-code-submitted", none()),
         Event::CodeAnswered { accepted, why, .. } => plain(
             "i-in",
@@ -172,6 +174,21 @@ fn event_statement(event: &Event, text: Text) -> Statement {
 fn later_event_statement(event: &Event, text: Text) -> Statement {
     let none = String::new;
     match event {
+        Event::MoneyReported { .. } => of(
+            "warn",
+            "i-warning",
+            "console-event-money-reported",
+            String::new(),
+        ),
+        Event::QueryStarted { .. } => {
+            plain("i-search", "console-event-query-started", String::new())
+        }
+        Event::QueryPlanned { .. } => {
+            plain("i-waiting", "console-event-query-planned", String::new())
+        }
+        Event::SubmissionResumed { .. } => {
+            plain("i-out", "console-event-submission-resumed", String::new())
+        }
         Event::CallOffStarted { .. } => plain("i-out", "console-event-call-off", none()),
         Event::OperatorActed { note, .. } => plain(
             "i-person",
@@ -267,7 +284,33 @@ fn offset(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use switchyard_core::language::Language;
+
     use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_opened_is_on_the_timeline_with_its_reason() {
+        let event: Event = serde_json::from_value(json!({
+            "type": "attempt_pending", "attempt": "atm_01jd2nq3v4k5m6n7p8q9r0s1t2",
+            "provider_id": null, "provider_status": "open",
+            "next_query_at": "2026-11-20T10:00:00.000000Z",
+            "payer_action": { "kind": "unusable_page", "why": "Its address has no host." },
+        }))
+        .unwrap();
+        for (language, title) in [
+            (Language::En, "The provider’s page cannot be opened"),
+            (
+                Language::Fr,
+                "La page du prestataire ne peut pas être ouverte",
+            ),
+        ] {
+            let text = Text(language);
+            let statement = event_statement(&event, text);
+            assert_eq!(text.say(statement.message), title);
+            assert_eq!(statement.detail, "Its address has no host.");
+        }
+    }
 
     #[test]
     fn an_offset_has_its_two_largest_units() {

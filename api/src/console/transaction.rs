@@ -10,6 +10,7 @@ use switchyard_core::transaction::{Attempt, AttemptState, Kind, State as Stage, 
 use switchyard_users::Action;
 
 use super::frame::Frame;
+use super::installation::resolution::can_resolve;
 use super::labels::{self, Badge, Sum};
 use super::list::segment;
 use super::page::{Failed, Page, Scoped};
@@ -36,6 +37,8 @@ struct Shown {
     metadata: Vec<Row>,
     checkout: Option<String>,
     actions: Vec<ActionButton>,
+    /// Page of the manual resolution, for operators.
+    resolve: Option<String>,
 }
 
 /// Button of an action on the transaction.
@@ -128,6 +131,8 @@ fn view(page: &Page, tx: &Transaction, entries: Vec<Entry>, may_see: bool) -> Sh
             .map(|(name, value)| row(name.clone(), value.clone()))
             .collect(),
         actions: actions(page, tx),
+        resolve: (can_resolve(tx) && page.may(Action::ResolveManually))
+            .then(|| page.link(&format!("installation/transactions/{}/resolve", tx.id))),
         checkout: is_waiting.then(|| page.state.checkout_url(tx.id)),
     }
 }
@@ -182,7 +187,7 @@ fn money_rows(tx: &Transaction, text: Text) -> Vec<Row> {
         rows.push(row(text.say(label), received.text(write)));
     }
     let paid = tx
-        .telling_attempt()
+        .deciding_attempt()
         .filter(|one| one.state == AttemptState::Succeeded);
     let Some(fees) = paid.and_then(|attempt| attempt.fees) else {
         return rows;

@@ -8,7 +8,7 @@ use switchyard_core::transaction::Restriction;
 use switchyard_engine::engine::{NewPayment, NewPayout};
 use switchyard_records::NewCustomer;
 
-/// The fields of a payment, in the order of the specification. Where the request came from is none
+/// The fields of a payment, in their documented order. Where the request came from is none
 /// of them.
 pub fn of_payment(new: &NewPayment) -> Vec<(String, String)> {
     let mut fields = Fields::default();
@@ -37,7 +37,7 @@ pub fn of_payment(new: &NewPayment) -> Vec<(String, String)> {
     fields.0
 }
 
-/// The fields of a payout, in the order of the specification.
+/// The fields of a payout, in their documented order.
 pub fn of_payout(new: &NewPayout) -> Vec<(String, String)> {
     let mut fields = Fields::default();
     fields.amount(new.amount);

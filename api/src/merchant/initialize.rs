@@ -14,8 +14,9 @@ use switchyard_core::limits::IDEMPOTENCY_KEY_BYTES;
 use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::{Engine, EngineError};
-use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, Once, Route};
+use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, KeyedResponse, Route};
 use switchyard_records::RecordError;
+use switchyard_store::Batch;
 
 use super::request::body;
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -41,7 +42,7 @@ pub trait Initialization: Clone + Send + Sync {
     /// response is returned whatever has changed.
     fn check(&self, state: &ApiState, caller: &Caller) -> Result<(), ApiError>;
 
-    /// Fields of the request in the order of the specification, for the comparison with another
+    /// Fields of the request in their documented order, for the comparison with another
     /// request under the same key.
     fn fields(&self) -> Vec<(String, String)>;
 
@@ -49,10 +50,17 @@ pub trait Initialization: Clone + Send + Sync {
         self,
         engine: &Engine,
         caller: &Caller,
-        once: Option<&Once<'_>>,
+        keyed: Option<&KeyedResponse<'_>>,
     ) -> impl Future<Output = Result<TransactionId, EngineError>> + Send;
 
     fn made(public_url: &str, id: TransactionId) -> Self::Made;
+}
+
+/// Result of a request with an idempotency key.
+pub enum Initialized {
+    First(TransactionId),
+    /// The response to the first request with the key.
+    Replayed(Answer),
 }
 
 /// Carries the request out, or answers what its twin was answered.
@@ -69,7 +77,11 @@ pub async fn initialize<R: Initialization>(
     let new = R::read(&body, engine, caller, context)?;
     if let Some(key) = key {
         // Few requests have one: its room is taken when it is needed, not with every request.
-        return Box::pin(once(state, caller, new, key)).await;
+        let initialized = Box::pin(initialize_once(state, caller, new, key, None)).await?;
+        return Ok(match initialized {
+            Initialized::First(id) => envelope::json(StatusCode::CREATED, answer::<R>(engine, id)),
+            Initialized::Replayed(answer) => replayed(answer),
+        });
     }
     check(state, caller, &new)?;
     let id = new.carry_out(engine, caller, None).await?;
@@ -90,14 +102,17 @@ fn check<R: Initialization>(state: &ApiState, caller: &Caller, new: &R) -> Resul
     new.check(state, caller)
 }
 
-async fn once<R: Initialization>(
+/// Makes the transaction of the first request with a key. `with`: rows that the commit of the
+/// transaction contains, too.
+pub async fn initialize_once<R: Initialization>(
     state: &ApiState,
     caller: &Caller,
     new: R,
     key: String,
-) -> Result<Response, ApiError> {
+    with: Option<&Batch>,
+) -> Result<Initialized, ApiError> {
     let engine = state.engine();
-    let keyed = KeyedRequest {
+    let request = KeyedRequest {
         app: caller.app.id,
         environment: caller.environment,
         route: R::ROUTE,
@@ -111,23 +126,21 @@ async fn once<R: Initialization>(
         body: String::from_utf8(answer::<R>(engine, id)).unwrap_or_default(),
     };
     for _ in 0..TRIES {
-        let begun = state.idempotency().begin(&keyed).await;
+        let begun = state.idempotency().begin(&request).await;
         let pending = match begun.map_err(not_begun)? {
             Begin::First(pending) => pending,
-            Begin::Replay(answer) => return Ok(replayed(answer)),
+            Begin::Replay(answer) => return Ok(Initialized::Replayed(answer)),
             Begin::Differs(field) => return Err(differs(caller.kind, field)),
             Begin::InFlight => return Err(in_flight()),
         };
         check(state, caller, &new)?;
-        let once = Once {
+        let keyed = KeyedResponse {
             pending: &pending,
             answer: &kept,
+            with,
         };
-        match new.clone().carry_out(engine, caller, Some(&once)).await {
-            Ok(id) => {
-                let body = answer::<R>(engine, id);
-                return Ok(envelope::json(StatusCode::CREATED, body));
-            }
+        match new.clone().carry_out(engine, caller, Some(&keyed)).await {
+            Ok(id) => return Ok(Initialized::First(id)),
             // Another process was faster; its answer is there now.
             Err(EngineError::Overtaken) => {}
             Err(error) => return Err(error.into()),
@@ -195,7 +208,7 @@ fn not_begun(error: RecordError) -> ApiError {
     }
     tracing::error!(
         %error,
-        "A repeated request was refused: start the program that wrote the store, or restore a backup."
+        "failed to read a stored response, request refused"
     );
     let message =
         "The stored response for this Idempotency-Key is unreadable. The request was not executed.";

@@ -1,4 +1,4 @@
-//! `POST /v1/payments/initialize` (specification 4.1).
+//! `POST /v1/payments/initialize` (docs/contract/requests.md).
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -9,7 +9,7 @@ use switchyard_core::money::Currency;
 use switchyard_core::transaction::{ClientContext, Kind, Restriction};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{Engine, EngineError, NewPayment};
-use switchyard_engine::idempotency::{Once, Route};
+use switchyard_engine::idempotency::{KeyedResponse, Route};
 use utoipa::ToSchema;
 
 use super::guard::AnyKey;
@@ -140,9 +140,9 @@ impl Initialization for NewPayment {
         self,
         engine: &Engine,
         caller: &Caller,
-        once: Option<&Once<'_>>,
+        keyed: Option<&KeyedResponse<'_>>,
     ) -> Result<TransactionId, EngineError> {
-        let payment = engine.initialize_payment(caller, self, once).await?;
+        let payment = engine.initialize_payment(caller, self, keyed).await?;
         Ok(payment.id)
     }
 

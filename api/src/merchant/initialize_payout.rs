@@ -1,4 +1,4 @@
-//! `POST /v1/payouts/initialize` (specification 4.4).
+//! `POST /v1/payouts/initialize` (docs/contract/requests.md).
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -7,7 +7,7 @@ use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{ClientContext, Kind};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{Engine, EngineError, NewPayout};
-use switchyard_engine::idempotency::{Once, Route};
+use switchyard_engine::idempotency::{KeyedResponse, Route};
 use utoipa::ToSchema;
 
 use super::guard::PayoutKey;
@@ -108,9 +108,9 @@ impl Initialization for NewPayout {
         self,
         engine: &Engine,
         caller: &Caller,
-        once: Option<&Once<'_>>,
+        keyed: Option<&KeyedResponse<'_>>,
     ) -> Result<TransactionId, EngineError> {
-        let payout = engine.initialize_payout(caller, self, once).await?;
+        let payout = engine.initialize_payout(caller, self, keyed).await?;
         Ok(payout.id)
     }
 

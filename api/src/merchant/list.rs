@@ -59,7 +59,7 @@ pub async fn page(
 const fn statuses(kind: Kind) -> &'static [Status] {
     match kind {
         Kind::Payment => &Status::ALL,
-        // A payout is never cancelled (specification 3.2).
+        // A payout is never cancelled (docs/contract/states.md).
         Kind::Payout => &[
             Status::Initiated,
             Status::Pending,

@@ -1,5 +1,5 @@
 //! Finding a caller's own transaction. One of another app or of the other environment does not
-//! exist for them (promise P9).
+//! exist for them (P9 of docs/proofs.md).
 
 use std::sync::Arc;
 

@@ -60,18 +60,18 @@ const ENABLE: &str = "The operator of this server can enable one: `switchyard co
 
 #[cfg(test)]
 mod tests {
-    use switchyard_engine::testing::Wanted;
+    use switchyard_engine::testing::TestEngineBuilder;
     use switchyard_gateway_host::Gateways;
 
     use super::*;
 
     #[tokio::test]
     async fn a_server_without_a_gateway_says_so_to_a_secret_key() {
-        let bench = Wanted::with(Gateways::default()).start().await;
-        let engine = &bench.engine;
+        let test = TestEngineBuilder::with(Gateways::default()).start().await;
+        let engine = &test.engine;
         for (key, kind) in [
-            (&bench.keys.sandbox_secret_key, Kind::Payment),
-            (&bench.keys.live_secret_key, Kind::Payout),
+            (&test.keys.sandbox_secret_key, Kind::Payment),
+            (&test.keys.live_secret_key, Kind::Payout),
         ] {
             let caller = engine.access().authenticate(key.expose()).unwrap();
             let missing = find(engine, &caller, kind).unwrap();
@@ -80,7 +80,7 @@ mod tests {
         }
         let public = engine
             .access()
-            .authenticate(bench.keys.live_public_key.expose())
+            .authenticate(test.keys.live_public_key.expose())
             .unwrap();
         assert_eq!(find(engine, &public, Kind::Payment), None);
     }

@@ -6,7 +6,7 @@ mod fields;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guard;
-mod initialize;
+pub mod initialize;
 mod initialize_payment;
 mod initialize_payout;
 mod list;

@@ -1,4 +1,4 @@
-//! `GET /v1/payments/{paymentId}` (specification 4.3): the stored payment.
+//! `GET /v1/payments/{paymentId}` (docs/contract/responses.md): the stored payment.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,4 +1,4 @@
-//! `GET /v1/payouts/{payoutId}` (specification 4.6): the stored payout.
+//! `GET /v1/payouts/{payoutId}` (docs/contract/responses.md): the stored payout.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,5 +1,5 @@
-//! `GET /v1/payouts/{payoutId}/verify` (specification 4.5): the current state, after a query of the
-//! provider when that is due.
+//! `GET /v1/payouts/{payoutId}/verify` (docs/contract/responses.md): the current state, after a
+//! query of the provider when that is due.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -39,6 +39,12 @@ impl DiskReserve {
         }))
     }
 
+    /// Free bytes of the store's disk. `None`: they could not be read.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let free = self.free(Instant::now());
+        (free != u64::MAX).then_some(free)
+    }
+
     /// Whether a key of this kind may initialize nothing now.
     pub fn refuses(&self, kind: KeyKind) -> bool {
         self.refuses_at(kind, Instant::now())

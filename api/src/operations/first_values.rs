@@ -47,6 +47,7 @@ const PLAIN: &[&str] = &[
     "switchyard_store_backups_failed_total",
     "switchyard_store_copy_failures_total",
     "switchyard_store_gateways_left_out_total",
+    "switchyard_trace_spans_lost_total",
     "switchyard_webhooks_disabled_total",
 ];
 const LABELLED: &[(&str, &str, &[&str])] = &[

@@ -253,6 +253,10 @@ fn describe_log() {
         "switchyard_log_lines_lost_total",
         "Lines of the log that could not be written"
     );
+    describe_counter!(
+        "switchyard_trace_spans_lost_total",
+        "Spans in requests that the collector of traces did not take"
+    );
 }
 
 fn describe_callbacks() {

@@ -13,6 +13,7 @@ mod request;
 mod shutdown;
 #[cfg(test)]
 mod tests;
+pub mod traces;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Fields that handlers add to the log line of their request.
+//! Fields that handlers add to the log line and to the trace of their request.
 
 use switchyard_core::ids::TransactionId;
+use switchyard_system::trace::TraceContext;
 use tracing::Span;
 use tracing::field::display;
 
@@ -8,4 +9,5 @@ use tracing::field::display;
 /// log.
 pub fn note_transaction(id: TransactionId) {
     Span::current().record("transaction.id", display(id));
+    TraceContext::current().set("transaction.id", || id.to_string());
 }

@@ -55,13 +55,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// Writes the audit line of a change, and of a secret that was read.
+    /// Writes the audit line of a change, of a secret that was read and of an export.
     pub fn log(self, status: u16, created: Option<&Created>) {
         let is_read = matches!(self.method, Method::GET | Method::HEAD);
-        let reads_secret = is_read && self.object.ends_with("/secret");
-        if is_read && !reads_secret {
-            return;
-        }
+        let what = match is_read {
+            false => "operator change",
+            true if self.object.ends_with("/secret") => "operator read a secret",
+            true if self.object.ends_with(".csv") => "operator exported transactions",
+            true => return,
+        };
         if !is_read {
             self.fields.add(self.query);
         }
@@ -73,11 +75,7 @@ impl Request {
             audit.created = created.map(|created| created.0.as_str()),
             http.method = %self.method,
             http.status = status,
-            "{}",
-            match reads_secret {
-                true => "operator read a secret",
-                false => "operator change",
-            }
+            "{what}",
         );
     }
 }

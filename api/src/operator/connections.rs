@@ -12,9 +12,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::contract::Nothing;
-use super::contract::connections::{Connection, ConnectionChange, NewConnection};
+use super::contract::connections::{ConfigCheck, Connection, ConnectionChange, NewConnection};
 use super::credentials;
-use super::error::{Answer, invalid, not_found};
+use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id, created, done, ok};
 use crate::error::ApiError;
 use crate::openapi::Success;
@@ -66,9 +66,40 @@ async fn create(
     Id(app): Id<AppId>,
     Body(new): Body<NewConnection>,
 ) -> Answer {
+    let saved = create_checked(&state, app, new).await?;
+    let message = match saved.connection.is_enabled {
+        true => "Connection created successfully",
+        false => "Connection created disabled: its credentials could not be checked",
+    };
+    created(message, &saved.view(&state))
+}
+
+/// A stored connection, with the check of its new credentials.
+pub struct Saved {
+    pub connection: Arc<access::Connection>,
+    /// `None`: the credentials are unchanged.
+    pub check: Option<ConfigCheck>,
+}
+
+impl Saved {
+    fn view(self, state: &ApiState) -> Connection {
+        Connection {
+            check: self.check,
+            ..Connection::new(&self.connection, &state.engine().settings().public_url)
+        }
+    }
+}
+
+/// Checks the credentials with the provider and stores the connection: disabled if the check could
+/// not be made, unless the request says otherwise.
+pub async fn create_checked(
+    state: &ApiState,
+    app: AppId,
+    new: NewConnection,
+) -> Result<Saved, Refused> {
     let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
-    let version = version(&state, &new.gateway)?;
+    let version = version(state, &new.gateway)?;
     if new.environment == Environment::Live
         && version.manifest.any_method
         && !state.settings().development
@@ -76,7 +107,7 @@ async fn create(
         let message = "A test gateway moves no money: its connections are in sandbox only.";
         return Err(invalid("environment", message).into());
     }
-    check_methods(&state, &version, new.methods.as_deref())?;
+    check_methods(state, &version, new.methods.as_deref())?;
     let config = new.config.unwrap_or_else(|| Value::Object(Map::new()));
     let config = credentials::validated(&version.manifest.config, &config)?;
     let check = credentials::Check {
@@ -99,15 +130,10 @@ async fn create(
     let connection = access
         .create_limited_connection(new, limits, is_enabled)
         .await?;
-    let message = match is_enabled {
-        true => "Connection created successfully",
-        false => "Connection created disabled: its credentials could not be checked",
-    };
-    let view = Connection {
+    Ok(Saved {
+        connection,
         check: Some(check),
-        ..Connection::new(&connection, &state.engine().settings().public_url)
-    };
-    created(message, &view)
+    })
 }
 
 /// Retrieve a connection
@@ -147,6 +173,16 @@ async fn update(
     Id(id): Id<ConnectionId>,
     Body(change): Body<ConnectionChange>,
 ) -> Answer {
+    let saved = change_checked(&state, id, change).await?;
+    ok("Connection changed successfully", &saved.view(&state))
+}
+
+/// Changes a connection. New credentials are checked with the provider before.
+pub async fn change_checked(
+    state: &ApiState,
+    id: ConnectionId,
+    change: ConnectionChange,
+) -> Result<Saved, Refused> {
     let access = state.engine().access();
     let connection = access
         .connection(id)
@@ -155,10 +191,10 @@ async fn update(
     let mut is_enabled = change.is_enabled;
     // Switching a connection off has to work without its gateway, too.
     if change.methods.is_some() || change.config.is_some() {
-        let version = version(&state, &connection.gateway)?;
+        let version = version(state, &connection.gateway)?;
         // Other credentials for the methods as they are can always be stored.
         if let Some(methods) = &change.methods {
-            check_methods(&state, &version, methods.as_deref())?;
+            check_methods(state, &version, methods.as_deref())?;
         }
         if let Some(given) = change.config {
             let fitted = credentials::validated(&version.manifest.config, &given)?;
@@ -188,11 +224,7 @@ async fn update(
         is_enabled,
     };
     let connection = access.update_connection(id, change).await?;
-    let view = Connection {
-        check,
-        ..Connection::new(&connection, &state.engine().settings().public_url)
-    };
-    ok("Connection changed successfully", &view)
+    Ok(Saved { connection, check })
 }
 
 /// Delete a connection and its credentials

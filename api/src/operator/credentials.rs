@@ -47,7 +47,7 @@ pub fn validated(schema: &Value, config: &Value) -> Result<Value, ApiError> {
                     &format!("The gateway needs `{name}`."),
                 ));
             }
-            (Some(value), _) => problems.extend(unfit(name, property, value)),
+            (Some(value), _) => problems.extend(invalid_value(name, property, value)),
             (None, Some(default)) => drop(fitted.insert(name.clone(), default.clone())),
             (None, None) if is_required => {
                 problems.push(problem(
@@ -131,7 +131,7 @@ const UNTESTED: &str = "The gateway has no check: the credentials are untested."
 const DISABLED: &str = "The credentials could not be checked, so the connection is disabled. Save \
     them again to check them, or enable the connection.";
 
-fn unfit(name: &str, property: &Value, value: &Value) -> Option<Problem> {
+fn invalid_value(name: &str, property: &Value, value: &Value) -> Option<Problem> {
     let field = format!("config.{name}");
     let kind = property
         .get("type")

@@ -58,6 +58,9 @@ impl From<EngineError> for Refused {
             EngineError::NotFound => not_found("transaction"),
             EngineError::Refused(why) => refused(why).into(),
             EngineError::Unavailable(_) | EngineError::Stopping => ApiError::unavailable(),
+            EngineError::SumTooLarge(_) => {
+                Problem::new(ErrorCode::LimitReached, error.to_string()).into()
+            }
             _ => internal(&error),
         })
     }
@@ -98,6 +101,14 @@ pub fn not_found(what: &'static str) -> ApiError {
 pub fn invalid(field: &'static str, message: impl Into<String>) -> ApiError {
     Problem::new(ErrorCode::FieldInvalid, message.into())
         .at(field)
+        .into()
+}
+
+/// Refusal of a token where two people make a change. A token is no person, and its owner may have
+/// a user of the console, too: it counts as neither of the two.
+pub fn second_person_needed(message: &'static str, hint: &'static str) -> ApiError {
+    Problem::new(ErrorCode::SecondPersonNeeded, message)
+        .hint(hint)
         .into()
 }
 

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde_json::{Map, Value};
-use switchyard_gateway_host::Operation;
+use switchyard_gateway_host::{Operation, Version};
 
 use super::contract::connections::{ConfigForm, FormField};
 use super::error::{Answer, not_found};
@@ -24,15 +24,19 @@ use crate::state::ApiState;
 pub async fn show(State(state): State<ApiState>, Name(name): Name) -> Answer {
     let version = state.engine().gateways().current(&name);
     let version = version.ok_or_else(|| not_found("gateway"))?;
+    ok("Form fetched successfully", &config_form(&version))
+}
+
+/// The form for the credentials of a version.
+pub fn config_form(version: &Version) -> ConfigForm {
     let manifest = &version.manifest;
-    let form = ConfigForm {
+    ConfigForm {
         gateway: manifest.name.clone(),
         title: manifest.title.clone(),
         fields: fields(&manifest.config),
         can_be_checked: version.has(Operation::CheckConfig),
         methods: manifest.methods.clone(),
-    };
-    ok("Form fetched successfully", &form)
+    }
 }
 
 fn fields(schema: &Value) -> Vec<FormField> {

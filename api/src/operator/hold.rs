@@ -8,7 +8,7 @@ use switchyard_core::ids::AppId;
 use switchyard_core::money::{Amount, Currency};
 use switchyard_engine::access::{App, Operator};
 use switchyard_engine::engine::{Answered, Engine, HoldReport, UnsentPayouts};
-use switchyard_engine::hold::{Held, HoldError, Open, Release};
+use switchyard_engine::hold::{HoldError, HoldState, Open, Release};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -135,7 +135,7 @@ fn failed(error: HoldError) -> Refused {
 }
 
 /// The apps; without a hold none of them is held.
-fn apps(engine: &Engine, held: Option<&Held>) -> Vec<HeldApp> {
+fn apps(engine: &Engine, held: Option<&HoldState>) -> Vec<HeldApp> {
     let view = |app: &App| {
         let release = held.and_then(|held| held.apps.get(&app.id).or(held.released.as_ref()));
         HeldApp {

@@ -13,9 +13,9 @@ use utoipa_axum::routes;
 
 use super::contract::NumberOrText;
 use super::contract::transactions::{
-    Cancel, Checked, Resolve, ResolveOutcome as Outcome, Transaction,
+    Cancel, QueryReport, Resolve, ResolveOutcome as Outcome, Transaction,
 };
-use super::error::{Answer, Refused, invalid, not_found};
+use super::error::{Answer, Refused, invalid, not_found, second_person_needed};
 use super::input::{Body, Id, ok};
 use super::transactions::full_view;
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -39,7 +39,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     path = "/transactions/{transaction}/check",
     operation_id = "checkTransaction",
     tag = "Transactions",
-    responses((status = 200, description = "The transaction.", body = Success<Checked>)),
+    responses((status = 200, description = "The transaction.", body = Success<QueryReport>)),
 )]
 async fn check(
     State(state): State<ApiState>,
@@ -53,7 +53,7 @@ async fn check(
         (true, true) => "The query has ended, the timeline shows a new result",
         (true, false) => "The query of the provider has not ended yet",
     };
-    let view = Checked {
+    let view = QueryReport {
         transaction: full_view(&state, id).await?,
         asked: checked.asked,
         answered: checked.answered,
@@ -66,7 +66,8 @@ async fn check(
 /// It is final and submits nothing again. A success needs the provider's id when none is known, and
 /// an amount that covers the requested one when the provider has reported another. A payment of
 /// which a part was received ends with `failed`: the payer gets no other attempt, and an open case
-/// asks to return the part.
+/// asks to return the part. With the setting `operator.second_person` it is refused: two people
+/// resolve in the console.
 #[utoipa::path(
     post,
     path = "/transactions/{transaction}/resolve",
@@ -84,17 +85,32 @@ async fn resolve(
     note_transaction(id);
     let transaction = state.engine().transaction(id).await?;
     let transaction = transaction.ok_or_else(|| not_found("transaction"))?;
-    let note = note(asked.note.clone())?;
-    let resolution = Resolution {
-        attempt: asked.attempt,
-        verdict: verdict(asked, &transaction)?,
-    };
+    if state.settings().second_person {
+        let message = "Two people resolve a transaction in this installation, and a token is none: \
+                       nothing was changed.";
+        let hint = "Propose the resolution in the console; another operator approves it there.";
+        return Err(second_person_needed(message, hint).into());
+    }
+    let (note, resolution) = checked(asked, &transaction)?;
     let engine = state.engine();
     let after = engine
         .resolve(id, signature(operator), note, resolution)
         .await?;
     let is_held = !engine.may_start(&after);
     ok(&resolved(&after, is_held), &full_view(&state, id).await?)
+}
+
+/// The note and the resolution of a request, checked against the reports about the transaction.
+pub fn checked(
+    asked: Resolve,
+    transaction: &transaction::Transaction,
+) -> Result<(String, Resolution), Refused> {
+    let note = note(asked.note.clone())?;
+    let resolution = Resolution {
+        attempt: asked.attempt,
+        verdict: verdict(asked, transaction)?,
+    };
+    Ok((note, resolution))
 }
 
 /// Message about the resolution of an attempt, by the state of the transaction afterwards.

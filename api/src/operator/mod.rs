@@ -12,24 +12,26 @@ mod auth;
 mod auth_tests;
 mod callbacks;
 mod cases;
-mod connections;
+pub mod connections;
 pub mod contract;
 mod credentials;
 mod deliveries;
 mod error;
 mod events;
-mod form;
-mod gateways;
+mod export;
+pub mod form;
+pub mod gateways;
 mod hold;
 mod input;
 mod keys;
-mod manual_resolution;
+pub mod manual_resolution;
 mod openapi;
 mod provider_ids;
 mod rates;
 mod routing;
 mod schema_checks;
 mod search;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -42,6 +44,8 @@ use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 
+pub use error::Refused;
+pub use routing::{check_rules, connection_health, replace_rules};
 pub use transactions::full_view;
 pub use trigger::TRIGGERS;
 
@@ -76,7 +80,9 @@ fn described() -> OpenApiRouter<ApiState> {
         .merge(routing::routes())
         .merge(rates::routes())
         .merge(transactions::routes())
+        .merge(export::routes())
         .merge(search::routes())
+        .merge(statistics::routes())
         .merge(manual_resolution::routes())
         .merge(cases::routes())
         .merge(hold::routes())

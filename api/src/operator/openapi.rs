@@ -230,7 +230,8 @@ fn of_changes(operation: &Operation) -> Vec<ErrorCode> {
             ErrorCode::GatewayStateConflict,
             ErrorCode::BodyIncomplete,
         ],
-        "Transactions" | "Cases" | "Hold" => vec![ErrorCode::TransitionRefused],
+        "Transactions" => vec![ErrorCode::TransitionRefused, ErrorCode::SecondPersonNeeded],
+        "Cases" | "Hold" => vec![ErrorCode::TransitionRefused],
         "Routing" | "Tokens" => {
             vec![ErrorCode::ResourceNotFound, ErrorCode::ResourceChanged]
         }

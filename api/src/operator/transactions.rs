@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 use super::contract::callbacks::Callback;
 use super::contract::timeline::TimelineEntry;
 use super::contract::transactions::{
-    Transaction, TransactionFilter, TransactionPage, TransactionSummary,
+    Transaction, TransactionFilter, TransactionPage, TransactionSelection, TransactionSummary,
 };
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Id, QueryParams, end, moment, ok};
@@ -37,7 +37,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     path = "/apps/{app}/transactions",
     operation_id = "listTransactions",
     tag = "Transactions",
-    params(TransactionFilter),
+    params(TransactionSelection, TransactionFilter),
     responses((status = 200, description = "A page of transactions.", body = SuccessTransactions)),
 )]
 async fn list(
@@ -46,29 +46,12 @@ async fn list(
     QueryParams(filter): QueryParams<TransactionFilter>,
 ) -> Answer {
     must_exist(&state, app)?;
-    let kind = kind_of(filter.kind.as_deref())?.unwrap_or(Kind::Payment);
-    let status = filter.status.as_deref().map(|text| {
-        Status::parse(text).ok_or_else(|| {
-            invalid(
-                "status",
-                "status is initiated, pending, success, failed or cancelled",
-            )
-        })
-    });
-    let environment = match filter.environment {
-        Some(environment) => environment,
-        None => in_use(&state, app).await?,
-    };
     let query = ListQuery {
-        app,
-        environment,
-        kind,
-        status: status.transpose()?,
-        from: moment("from_date", filter.from_date.as_deref())?,
-        to: end("to_date", filter.to_date.as_deref())?,
         limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
         page: filter.page.unwrap_or(1).max(1),
+        ..selected(&state, app, &filter.selection).await?
     };
+    let environment = query.environment;
     let listing = state.engine().list(&query).await?;
     let views: Vec<_> = listing
         .items
@@ -89,6 +72,32 @@ async fn list(
     ))
 }
 
+/// Query for the first page of the selected transactions.
+pub(super) async fn selected(
+    state: &ApiState,
+    app: AppId,
+    selection: &TransactionSelection,
+) -> Result<ListQuery, Refused> {
+    let kind = kind_of(selection.kind.as_deref())?.unwrap_or(Kind::Payment);
+    let status = status_of(selection.status.as_deref())?;
+    let from = moment("from_date", selection.from_date.as_deref())?;
+    let to = end("to_date", selection.to_date.as_deref())?;
+    let environment = match selection.environment {
+        Some(environment) => environment,
+        None => in_use(state, app).await?,
+    };
+    Ok(ListQuery {
+        app,
+        environment,
+        kind,
+        status,
+        from,
+        to,
+        limit: PER_PAGE,
+        page: 1,
+    })
+}
+
 /// Refuses an app that does not exist.
 pub(super) fn must_exist(state: &ApiState, app: AppId) -> Result<(), Refused> {
     let found = state.engine().access().app(app);
@@ -103,6 +112,16 @@ pub(super) fn kind_of(text: Option<&str>) -> Result<Option<Kind>, Refused> {
         Some("payout") => Ok(Some(Kind::Payout)),
         Some(_) => Err(invalid("kind", "kind is `payment` or `payout`").into()),
     }
+}
+
+/// The status that a filter names. `None`: it names none.
+pub(super) fn status_of(text: Option<&str>) -> Result<Option<Status>, Refused> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let message = "status is initiated, pending, success, failed or cancelled";
+    let status = Status::parse(text).ok_or_else(|| invalid("status", message));
+    Ok(Some(status?))
 }
 
 /// The environment that an app works in: live once it has a live payment or payout, before that

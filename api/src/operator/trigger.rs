@@ -15,7 +15,7 @@ use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{
     ClientContext, EventName, State as TransactionState, Status, Transaction,
 };
-use switchyard_engine::engine::{ConfirmRequest, Engine, NewPayment, NewPayout};
+use switchyard_engine::engine::{ConfirmRequest, Engine, EngineError, NewPayment, NewPayout};
 use switchyard_records::NewCustomer;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -137,25 +137,28 @@ async fn drive(
         EventName::PaymentFailed => fail(engine, id).await?,
         EventName::PayoutSuccess | EventName::PayoutFailed => {}
     }
+    Ok(settled(engine, id).await?)
+}
+
+/// The transaction once it is final, or as it is after 10 seconds.
+pub async fn settled(engine: &Engine, id: TransactionId) -> Result<Arc<Transaction>, EngineError> {
+    let now = async || {
+        let now = engine.transaction(id).await?;
+        now.ok_or(EngineError::NotFound)
+    };
     let mut live = engine.watch(id);
     let reached = async {
         loop {
             live.borrow_and_update();
-            let now = engine
-                .transaction(id)
-                .await?
-                .ok_or_else(|| not_found("transaction"))?;
+            let now = now().await?;
             if now.status().is_final() || live.changed().await.is_err() {
-                return Ok::<_, Refused>(now);
+                return Ok::<_, EngineError>(now);
             }
         }
     };
     match tokio::time::timeout(WAIT, reached).await {
         Ok(now) => now,
-        Err(_) => Ok(engine
-            .transaction(id)
-            .await?
-            .ok_or_else(|| not_found("transaction"))?),
+        Err(_) => now().await,
     }
 }
 
@@ -232,10 +235,11 @@ fn amount() -> Amount {
 }
 
 const DESCRIPTION: &str = "Made by switchyard trigger";
-/// The test gateway's numbers (decisions 5).
-const SUCCEEDS: &str = "4149518161";
-const PAYMENT_FAILS: &str = "4149518163";
-const PAYOUT_FAILS: &str = "4149518162";
+/// The test gateway's numbers (docs/contract/test-gateway.md).
+pub const SUCCEEDS: &str = "4149518161";
+pub const PAYMENT_FAILS: &str = "4149518163";
+pub const PAYMENT_PENDING: &str = "4149518162";
+pub const PAYOUT_FAILS: &str = "4149518162";
 /// The test gateway answers at once; a busy machine may take a moment.
 const WAIT: Duration = Duration::from_secs(10);
 

@@ -1,23 +1,30 @@
 //! Users of the console: the list, and the first owner of an account or the first operator. Further
 //! people are invited by these, in the console.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::State;
 use switchyard_core::language::Language;
 use switchyard_engine::access::Operator;
-use switchyard_users::{Channel, NewInvitation, Origin, Role, UsersError};
+use switchyard_users::{
+    self as users, Channel, NewInvitation, NewLink, Origin, Role, Users, UsersError,
+};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::contract::users::{FirstUser, InvitationLink, User};
-use super::error::{Answer, Refused, internal, invalid, not_found};
+use super::contract::users::{FirstUser, PasswordReset, User, UserLink};
+use super::error::{Answer, Refused, internal, invalid, not_found, second_person_needed};
 use super::input::{Body, created, ok};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::state::{ApiState, ConsoleAccess};
+use crate::user_mail;
 
 pub fn routes() -> OpenApiRouter<ApiState> {
-    OpenApiRouter::new().routes(routes!(list, invite))
+    OpenApiRouter::new()
+        .routes(routes!(list, invite))
+        .routes(routes!(reset))
 }
 
 /// List the users of the console
@@ -44,7 +51,7 @@ async fn list(State(state): State<ApiState>) -> Answer {
     operation_id = "inviteUser",
     tag = "Users",
     request_body = FirstUser,
-    responses((status = 201, description = "The invitation.", body = Success<InvitationLink>)),
+    responses((status = 201, description = "The invitation.", body = Success<UserLink>)),
 )]
 async fn invite(
     State(state): State<ApiState>,
@@ -68,17 +75,76 @@ async fn invite(
         language,
         role: new.account.map_or(Role::Operator, |_| Role::Owner),
     };
-    let origin = Origin {
+    let made = console
+        .users
+        .invite_first(new.account, invitation, &origin(&operator))
+        .await?;
+    created(
+        "User invited successfully",
+        &link_of(&state, console, &made).await,
+    )
+}
+
+/// Make a link with which a user sets a new password
+///
+/// This response is the only one that shows the link. It works once, within an hour. The second
+/// factor stays. Users ask for such a link themselves at the sign-in, when mails are set up. With
+/// the setting `operator.second_person` it is refused for one of several operators.
+#[utoipa::path(
+    post,
+    path = "/users/reset",
+    operation_id = "resetUserPassword",
+    tag = "Users",
+    request_body = PasswordReset,
+    responses((status = 201, description = "The link.", body = Success<UserLink>)),
+)]
+async fn reset(
+    State(state): State<ApiState>,
+    Extension(operator): Extension<Operator>,
+    Body(wanted): Body<PasswordReset>,
+) -> Answer {
+    let console = console_of(&state)?;
+    if state.settings().second_person && is_one_of_several_operators(&console.users, &wanted.email)
+    {
+        let message = "Two people resolve a transaction in this installation, and a token cannot \
+                       set the password of one of them: nothing was changed.";
+        let hint = "The operator asks for a link at the sign-in, or another operator removes the \
+                    user in the console and invites them again.";
+        return Err(second_person_needed(message, hint).into());
+    }
+    let made = console
+        .users
+        .request_reset(&wanted.email, &origin(&operator))
+        .await?;
+    let made = made.ok_or_else(|| invalid("email", "no active user has this address"))?;
+    created(
+        "Link created successfully",
+        &link_of(&state, console, &made).await,
+    )
+}
+
+/// Whether the address is that of an active operator, and another one is active, too.
+fn is_one_of_several_operators(users: &Users, email: &str) -> bool {
+    let all = users.all_users();
+    let is_operator =
+        |user: &&Arc<users::User>| user.is_active() && user.role_in(None) == Some(Role::Operator);
+    let user = users.user_by_email(email);
+    user.as_ref().is_some_and(|user| is_operator(&user))
+        && all.iter().filter(is_operator).count() > 1
+}
+
+fn origin(operator: &Operator) -> Origin {
+    Origin {
         channel: Channel::Api,
         user_agent: format!("operator token {}", operator.name),
         ..Origin::default()
-    };
-    let made = console
-        .users
-        .invite_first(new.account, invitation, &origin)
-        .await?;
-    let view = InvitationLink::new(&made, console.link_url(made.token.expose()));
-    created("User invited successfully", &view)
+    }
+}
+
+/// Mails a link to its user, and shows it.
+async fn link_of(state: &ApiState, console: &ConsoleAccess, made: &NewLink) -> UserLink {
+    let is_mailed = user_mail::send(state.engine(), console, made).await;
+    UserLink::new(made, console.link_url(made.token.expose()), is_mailed)
 }
 
 /// The console, unless it is off.
@@ -98,6 +164,10 @@ impl From<UsersError> for Refused {
             UsersError::NotFound { .. } => problem(ErrorCode::ResourceNotFound).into(),
             UsersError::Invalid { field, .. } => problem(ErrorCode::FieldInvalid).at(*field).into(),
             UsersError::NotPossible(_) => problem(ErrorCode::TransitionRefused).into(),
+            UsersError::TooMany(wait) => {
+                let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).max(1);
+                ApiError::new(problem(ErrorCode::RateLimitExceeded)).retry_after(seconds)
+            }
             UsersError::Conflict => problem(ErrorCode::ResourceChanged).into(),
             UsersError::Write(why) => {
                 tracing::warn!(error = %why, "failed to store a change of users");

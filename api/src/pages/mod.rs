@@ -5,3 +5,4 @@ pub mod headers;
 pub mod messages;
 pub mod qr;
 pub mod style;
+pub mod theme;

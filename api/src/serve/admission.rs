@@ -81,7 +81,7 @@ pub struct Admission {
 }
 
 /// The place of one connection, until this is dropped.
-pub struct Place {
+pub struct ConnectionSlot {
     open: Gauge,
     _room: OwnedSemaphorePermit,
     _of_address: Option<ClientPermit>,
@@ -130,7 +130,7 @@ impl Admission {
     }
 
     /// A place for the connection of `peer`; `None` when its address is at its limit.
-    pub fn admit(&self, room: OwnedSemaphorePermit, peer: SocketAddr) -> Option<Place> {
+    pub fn admit(&self, room: OwnedSemaphorePermit, peer: SocketAddr) -> Option<ConnectionSlot> {
         let address = peer.ip().to_canonical();
         let of_address = if self.proxies.contains(address) {
             None
@@ -142,7 +142,7 @@ impl Admission {
             return None;
         };
         self.open.increment(1.0);
-        Some(Place {
+        Some(ConnectionSlot {
             open: self.open.clone(),
             _room: room,
             _of_address: of_address,
@@ -168,7 +168,7 @@ impl Admission {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.open.decrement(1.0);
     }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use switchyard_core::ids::{AccountId, UserId};
 use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
-use switchyard_engine::access::{DevelopmentKeys, InstallationVault};
+use switchyard_engine::access::{DevelopmentKeys, InstallationVault, UserSecret};
 use switchyard_engine::engine::Engine;
 use switchyard_system::clock::Clock;
 use switchyard_users::{
@@ -24,11 +24,11 @@ struct VaultSealer(InstallationVault);
 
 impl Sealer for VaultSealer {
     fn seal(&self, user: UserId, plain: &[u8]) -> Option<String> {
-        self.0.seal(user, plain)
+        self.0.seal(user, UserSecret::SecondFactor, plain)
     }
 
     fn open(&self, user: UserId, sealed: &str) -> Option<Secret<Vec<u8>>> {
-        self.0.open(user, sealed)
+        self.0.open(user, UserSecret::SecondFactor, sealed)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::config::Settings;
 
 /// `dev.json`, as far as it is read again. Names are part of the contract with tests and examples.
 #[derive(Deserialize)]
-struct Known {
+struct StoredKeys {
     app_id: AppId,
     sandbox_secret_key: Secret<String>,
     sandbox_public_key: Secret<String>,
@@ -118,7 +118,7 @@ fn base_url(settings: &Settings) -> String {
 /// Reads the keys; `None` if the file is missing or unreadable.
 fn read(path: &Path) -> Option<DevelopmentKeys> {
     let text = Secret::new(fs::read(path).ok()?);
-    let known: Known = serde_json::from_slice(text.expose()).ok()?;
+    let known: StoredKeys = serde_json::from_slice(text.expose()).ok()?;
     Some(DevelopmentKeys {
         app: known.app_id,
         sandbox_secret_key: known.sandbox_secret_key,

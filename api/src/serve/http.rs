@@ -29,6 +29,7 @@ pub fn settings(
         },
         geoip: geoip.transpose()?,
         method_icons: Arc::new(icons.transpose()?.unwrap_or_default()),
+        second_person: settings.operator.second_person,
         disk_reserve,
         excluded_countries: settings.payment.excluded_countries.clone(),
     })

@@ -31,7 +31,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tower::ServiceExt as _;
 
-use super::admission::{self, Admission, Place};
+use super::admission::{self, Admission, ConnectionSlot};
 use crate::operations::Draining;
 
 /// State that all connections share.
@@ -130,7 +130,12 @@ fn drain_accept_queue(listener: TcpListener, admission: &Admission, hall: &Serve
     }
 }
 
-async fn connection(hall: ServerContext, stream: TcpStream, peer: SocketAddr, place: Place) {
+async fn connection(
+    hall: ServerContext,
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: ConnectionSlot,
+) {
     // Answers are small and complete: waiting to fill a packet only delays them.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to set TCP_NODELAY");

@@ -9,6 +9,7 @@ pub(crate) mod backups;
 mod checks;
 mod console;
 mod copy;
+mod demo;
 mod development;
 mod examine;
 pub mod folders;
@@ -19,6 +20,7 @@ mod listeners;
 mod quiet;
 mod reload;
 pub(crate) mod routes;
+mod supervisor;
 
 use std::fs;
 use std::io;
@@ -109,6 +111,8 @@ pub struct Start {
     pub loss: Loss,
     /// Hold the store: no attempt starts until an operator releases it.
     pub is_held: bool,
+    /// Fill a new data folder of development mode with demo data.
+    pub is_demo: bool,
 }
 
 /// Serves with the settings of `source` until a signal ends it.
@@ -132,8 +136,10 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     settings.server.listen = listeners.public.local_addr()?;
     make_folder(&settings)?;
     let ids = Ids::system();
-    let vault = Vault::new(&master_key(&settings, &ids)?, ids.clone());
+    let master_key = master_key(&settings, &ids)?;
+    let vault = || Vault::new(&master_key, ids.clone());
     let log = operations::logging::start(&settings)?;
+    let traces = operations::traces::start(&settings.telemetry)?;
     let contents = BackupContents::of(&settings, source.file.clone());
     tokio::spawn(reload::at_each(hangups, source, started_with, log));
     if let Err(error) = dumps {
@@ -144,10 +150,13 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         .enabled
         .then(operations::metrics::start)
         .transpose()?;
+    if start.is_demo {
+        demo::fill(&settings, vault(), ids.clone()).await?;
+    }
     let store = open_store(&settings, start.loss)?;
     let reasons = reasons(&store, start).await?;
-    let store = (store, reasons);
-    let (engine, keys, _folder) = start_engine(&settings, store, vault, ids).await?;
+    let (engine, keys, _folder) =
+        start_engine(&settings, (store, reasons), vault(), ids, Clock::wall()).await?;
     let copy = look_after_store(&settings, &engine, contents)?;
     let draining = Draining::default();
     let open = settings.metrics.open || settings.development;
@@ -173,9 +182,14 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         development::welcome(&settings, &keys, &links)?;
     }
     let doors = tokio::spawn(listeners.serve(parts, totals, settings.clone()));
+    supervisor::start_watchdog(&engine);
+    supervisor::ready();
     let ended = run_until_shutdown(doors, draining, signals, &settings, &engine).await;
     if let Some(copy) = copy {
         copy.ended().await;
+    }
+    if let Some(traces) = traces {
+        traces.flush().await;
     }
     ended
 }
@@ -271,6 +285,7 @@ async fn run_until_shutdown(
     tokio::select! {
         signal = signals.next() => {
             tracing::info!(signal, "graceful shutdown started");
+            supervisor::stopping();
         }
         // It ends by itself only by a defect of ours.
         ended = &mut doors => {
@@ -329,8 +344,8 @@ async fn start_engine(
     (store, reasons): (Store, Reasons),
     vault: Vault,
     ids: Ids,
+    clock: Clock,
 ) -> anyhow::Result<(Engine, Option<DevelopmentKeys>, FolderWatch)> {
-    let clock = Clock::wall();
     ensure_format(&store).await?;
     let hold = Hold::open(store.clone(), clock.clone(), reasons).await?;
     let options = access_options(settings);

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use tokio::signal::unix::Signal;
 
+use super::supervisor;
 use crate::config::{self, Overrides, Settings};
 use crate::operations::logging::Log;
 
@@ -22,26 +23,32 @@ pub struct Source {
 /// Reloads at each signal. `started_with`: the settings as they were read at the start.
 pub async fn at_each(mut hangups: Signal, source: Source, started_with: Settings, log: Log) {
     while hangups.recv().await.is_some() {
-        let settings = match read(&source) {
-            Ok(settings) => settings,
-            Err(why) => {
-                tracing::error!(error = why, "failed to reload settings");
-                continue;
-            }
-        };
-        if let Err(why) = log.reload(&settings) {
-            tracing::error!(error = format!("{why:#}"), "failed to reopen log");
-        }
-        let changed = changed(&started_with, &settings);
-        let waiting: Vec<_> = changed
-            .iter()
-            .filter(|name| !RELOADED.contains(&name.as_str()))
-            .collect();
-        if !waiting.is_empty() {
-            tracing::warn!(settings.changed = ?waiting, "changed settings need a restart");
-        }
-        tracing::info!(log.level = settings.log.level, "settings reloaded");
+        supervisor::reloading();
+        reload(&source, &started_with, &log);
+        supervisor::ready();
     }
+}
+
+fn reload(source: &Source, started_with: &Settings, log: &Log) {
+    let settings = match read(source) {
+        Ok(settings) => settings,
+        Err(why) => {
+            tracing::error!(error = why, "failed to reload settings");
+            return;
+        }
+    };
+    if let Err(why) = log.reload(&settings) {
+        tracing::error!(error = format!("{why:#}"), "failed to reopen log");
+    }
+    let changed = changed(started_with, &settings);
+    let waiting: Vec<_> = changed
+        .iter()
+        .filter(|name| !RELOADED.contains(&name.as_str()))
+        .collect();
+    if !waiting.is_empty() {
+        tracing::warn!(settings.changed = ?waiting, "changed settings need a restart");
+    }
+    tracing::info!(log.level = settings.log.level, "settings reloaded");
 }
 
 fn read(source: &Source) -> Result<Settings, String> {

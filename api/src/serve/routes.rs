@@ -120,7 +120,7 @@ mod tests {
     use axum::http::{HeaderMap, StatusCode};
     use switchyard_core::transaction::ClientContext;
     use switchyard_engine::engine::NewPayment;
-    use switchyard_engine::testing::{Bench, Wanted, amount, customer};
+    use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer};
     use switchyard_gateway_host::Gateways;
     use tower::ServiceExt as _;
 
@@ -128,17 +128,17 @@ mod tests {
     use crate::operations::{CLIENT_ADDRESS, Surroundings};
     use crate::state::HttpSettings;
 
-    async fn server() -> (Bench, Router) {
-        let wanted = Wanted {
+    async fn server() -> (TestEngine, Router) {
+        let wanted = TestEngineBuilder {
             requests_per_minute: 120,
-            ..Wanted::with(Gateways::default())
+            ..TestEngineBuilder::with(Gateways::default())
         };
-        let bench = wanted.start().await;
+        let test = wanted.start().await;
         let http = HttpSettings {
             client_address_header: Some(CLIENT_ADDRESS.to_owned()),
             ..HttpSettings::default()
         };
-        let (engine, draining) = (bench.engine.clone(), Draining::default());
+        let (engine, draining) = (test.engine.clone(), Draining::default());
         let around = Surroundings::default();
         let proxies = TrustedProxies::parse(&["10.0.0.1".to_owned()]).unwrap();
         let parts = ServerContext {
@@ -151,7 +151,7 @@ mod tests {
             },
             request_timeout: Duration::from_secs(30),
         };
-        (bench, parts.all())
+        (test, parts.all())
     }
 
     /// A GET from `address`, through the proxy.
@@ -177,8 +177,8 @@ mod tests {
 
     #[tokio::test]
     async fn requests_without_a_key_are_limited_for_each_address_and_others_are_not() {
-        let (bench, router) = server().await;
-        let secret = bench.keys.sandbox_secret_key.expose();
+        let (test, router) = server().await;
+        let secret = test.keys.sandbox_secret_key.expose();
         let key = format!("Bearer {secret}");
         let key: &[_] = &[("authorization", key.as_str())];
         let (busy, other) = ("192.0.2.1", "192.0.2.2");
@@ -250,8 +250,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_test_connection_takes_no_callbacks_without_a_test_gateway() {
-        let (bench, router) = server().await;
-        let app = bench.keys.app.to_string();
+        let (test, router) = server().await;
+        let app = test.keys.app.to_string();
         let (_, ulid) = app.split_once('_').unwrap();
         let path = format!("/callbacks/con_{ulid}");
         let (status, _, text) = get(&router, "192.0.2.1", &path, &[]).await;
@@ -259,7 +259,7 @@ mod tests {
         assert!(text.contains("no such connection"), "{text}");
     }
 
-    async fn payment(bench: &Bench) -> String {
+    async fn payment(test: &TestEngine) -> String {
         let new = NewPayment {
             amount: amount(2_500, "USD"),
             description: "A teapot".to_owned(),
@@ -271,18 +271,18 @@ mod tests {
             expires_in: None,
             context: ClientContext::default(),
         };
-        let payment = bench
+        let payment = test
             .engine
-            .initialize_payment(&bench.caller(), new, None)
+            .initialize_payment(&test.caller(), new, None)
             .await;
         payment.unwrap().id.to_string()
     }
 
     #[tokio::test]
     async fn payers_behind_an_address_over_its_limit_reach_their_own_pages() {
-        let (bench, router) = server().await;
+        let (test, router) = server().await;
         let busy = "192.0.2.1";
-        let (one, other) = (payment(&bench).await, payment(&bench).await);
+        let (one, other) = (payment(&test).await, payment(&test).await);
         for _ in 0..1_200 {
             get(&router, busy, "/nothing", &[]).await;
         }

@@ -1,4 +1,4 @@
-//! `GET /utils/payment/methods` and `GET /utils/payout/methods` (decisions 3).
+//! `GET /utils/payment/methods` and `GET /utils/payout/methods` (docs/contract/responses.md).
 
 use std::sync::Arc;
 

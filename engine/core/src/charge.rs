@@ -26,7 +26,7 @@ impl<'a> Charge<'a> {
     /// open, or when money was reported for one without a success: the amount of that attempt.
     /// Otherwise the transaction's own amount, since the next attempt may be in another currency.
     pub fn of(tx: &'a Transaction) -> Self {
-        let telling = tx.telling_attempt();
+        let telling = tx.deciding_attempt();
         let is_told = tx.state == State::Succeeded
             || tx.has_open_attempt()
             || tx.is_held()

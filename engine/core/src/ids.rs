@@ -1,7 +1,7 @@
 //! Ids of everything that is stored.
 //!
 //! Every public id is a type prefix and a lower-case ULID: sortable by time, 80 random bits
-//! (decisions 1).
+//! (docs/contract/identifiers.md).
 
 use std::fmt;
 use std::str::FromStr;

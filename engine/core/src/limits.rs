@@ -58,7 +58,7 @@ pub const CHECKOUT_SHARE: u32 = 10;
 /// Ancestors of an operator token, each named in its row. People pass a token on once or twice; a
 /// longer chain is made by a program.
 pub const TOKEN_ANCESTORS: usize = 8;
-/// Webhooks of one app (specification 2.9).
+/// Webhooks of one app (docs/contract/webhooks.md).
 pub const WEBHOOKS_PER_APP: usize = 15;
 /// Attempts at a webhook that are read to find those of one delivery: the requests of half an hour
 /// to an ordinary receiver, read in some milliseconds.
@@ -84,7 +84,7 @@ pub const GATEWAY_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// payments are processed: 0.2 ms of a processor, and about one flush of a disk.
 pub const GATEWAY_FILE_PIECE_BYTES: usize = 256 * 1024;
 /// Minimum pause after each such step. Reading a library of 8 MB takes about 20 ms longer.
-pub const GATEWAY_FILE_REST: Duration = Duration::from_micros(500);
+pub const GATEWAY_FILE_PAUSE: Duration = Duration::from_micros(500);
 /// Bytes of a gateway's result of one step: several times a provider's response.
 pub const GATEWAY_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Effects of one call. A token, a recipient, a charge and two queries are five; more is a loop.
@@ -106,10 +106,12 @@ pub const GATEWAY_BODY_BYTES: usize = 1024 * 1024;
 pub const GATEWAY_STEP: Duration = Duration::from_secs(1);
 /// Timeout for a worker to start and load its library on a busy machine.
 pub const GATEWAY_WORKER_START: Duration = Duration::from_secs(15);
-/// Crashes of a version's workers within a minute that quarantine the version.
-pub const GATEWAY_WORKER_DEATHS_A_MINUTE: usize = 3;
+/// Crashes of a version's workers within an hour that quarantine the version, also when the engine
+/// restarts in between. Each of them ended open calls, some of which may have moved money. One
+/// poison payout causes two at most.
+pub const GATEWAY_WORKER_DEATHS_AN_HOUR: usize = 3;
 /// Pause before a payout is submitted again through a version whose worker crashed during one of
-/// its attempts. Longer than the minute in which crashes lead to a quarantine.
+/// its attempts. A version that crashes in other calls as well is in quarantine by then.
 pub const PAYOUT_PAUSE_AFTER_A_DEATH: Duration = Duration::from_secs(90);
 /// Processor time that a worker may use without an open step before it is killed.
 pub const GATEWAY_STRAY_CPU: Duration = Duration::from_secs(1);
@@ -196,7 +198,7 @@ pub const GATEWAY_SERIES_BYTES: usize = 200;
 pub const JOURNAL_BODY_BYTES: usize = 8 * 1024;
 /// Bytes of a gateway's text (reason, message, log line) that are stored.
 pub const GATEWAY_TEXT_BYTES: usize = 500;
-/// Timeout for a webhook receiver's response, connecting included (specification 6.2).
+/// Timeout for a webhook receiver's response, connecting included (docs/contract/webhooks.md).
 pub const WEBHOOK_DEADLINE: Duration = Duration::from_secs(3);
 /// Messages queued for the webhook actor: results of attempts, wake-ups, sweeps. The number of
 /// attempts in flight is smaller.
@@ -237,9 +239,11 @@ pub const QUOTA_SWEEP: usize = 500;
 /// Subjects of quotas with counts in memory, about 150 bytes each. Further counts are read from the
 /// store.
 pub const QUOTA_SUBJECTS: usize = 100_000;
-/// Time that verify waits for a provider before it returns the stored state (decisions 3).
+/// Time that verify waits for a provider before it returns the stored state
+/// (docs/contract/responses.md).
 pub const VERIFY_DEADLINE: Duration = Duration::from_secs(5);
-/// Minimum age of the last query for verify to query the provider again (decisions 3).
+/// Minimum age of the last query for verify to query the provider again
+/// (docs/contract/responses.md).
 pub const VERIFY_QUERY_AGE: Duration = Duration::from_secs(10);
 /// Minimum age of the last query for an operator's check to query again: a double click queries
 /// once.
@@ -259,7 +263,8 @@ pub const NOTE_CHARACTERS: usize = 1_000;
 pub const MAX_CASES_SCANNED: usize = 1_000;
 /// Open cases that the metric counts at each scrape.
 pub const CASES_COUNTED: usize = 10_000;
-/// Metadata of one transaction: keys, characters of a key, characters of a value (decisions 2).
+/// Metadata of one transaction: keys, characters of a key, characters of a value
+/// (docs/contract/requests.md).
 pub const METADATA_KEYS: usize = 50;
 pub const METADATA_KEY_CHARACTERS: usize = 40;
 pub const METADATA_VALUE_CHARACTERS: usize = 500;
@@ -287,25 +292,33 @@ pub const SEARCH_LOADS: usize = 300;
 /// Deleted connections of an app whose attempts a search still finds by reference and by provider
 /// id, the latest ones.
 pub const SEARCH_PAST_CONNECTIONS: usize = 100;
-/// Characters of a description (decisions 2).
+/// Characters of a description (docs/contract/requests.md).
 pub const DESCRIPTION_CHARACTERS: usize = 255;
-/// Shortest and longest `expires_in` of a payment (decisions 2): time to fetch a phone, and the
-/// retention of sandbox data.
+/// Shortest and longest `expires_in` of a payment (docs/contract/requests.md): time to fetch a
+/// phone, and the retention of sandbox data.
 pub const MIN_PAYMENT_EXPIRES_IN: Duration = Duration::from_secs(300);
 pub const MAX_PAYMENT_EXPIRES_IN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// Largest amount in major units, for each currency (decisions 2).
+/// Largest amount in major units, for each currency (docs/contract/requests.md).
 pub const AMOUNT_MAJOR: i64 = 1_000_000_000_000;
-/// Bytes of a request body (decisions 2).
+/// Divisor of an amount that gives its highest plausible fees: one half. More is rather a mistake
+/// of the gateway, such as the amount in place of the fee. A fixed fee on a very small amount may
+/// be more, too: it is left out, and nothing depends on it.
+pub const FEE_DIVISOR: i64 = 2;
+/// A success of this many times the requested amount is implausible: the gateway reads the wrong
+/// unit, cents for whole units. Nobody is asked to return such a surplus.
+pub const SURPLUS_FACTOR: i64 = 100;
+/// Bytes of a request body (docs/contract/requests.md).
 pub const BODY_BYTES: usize = 64 * 1024;
 /// Limit of all addresses of one /48 network of IPv6 together, as a multiple of the limit of one
 /// address. A mobile network has hundreds of payers in a /48; an attacker has 65,536 /64 networks.
 pub const SITE_SHARE: u32 = 16;
-/// Retention of sandbox transactions and customers (specification 8).
+/// Retention of sandbox transactions and customers (docs/contract/limits.md).
 pub const SANDBOX_RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-/// Retention of the response to a request with an idempotency key (decisions 3).
+/// Retention of the response to a request with an idempotency key (docs/contract/responses.md).
 pub const IDEMPOTENCY_LIVE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 pub const IDEMPOTENCY_SANDBOX: Duration = Duration::from_secs(24 * 60 * 60);
-/// Time that a request waits for another one in flight with the same key (decisions 3).
+/// Time that a request waits for another one in flight with the same key
+/// (docs/contract/responses.md).
 pub const IDEMPOTENCY_WAIT: Duration = Duration::from_secs(2);
 /// Bytes of an idempotency key: a UUID has 36, and some clients send a hash with a prefix.
 pub const IDEMPOTENCY_KEY_BYTES: usize = 255;
@@ -346,7 +359,7 @@ pub const CALLBACK_MAILBOX: usize = 4_096;
 pub const CALLBACKS_AFTER_OUR_CALL: usize = 10_000;
 /// Ended attempts with a remembered query because of a callback. Beyond it all are forgotten, which
 /// costs one query each.
-pub const CALLBACKS_HEARD: usize = 10_000;
+pub const CALLBACKS_REMEMBERED: usize = 10_000;
 /// Stored callbacks of one connection that match no transaction, that were refused, or that had no
 /// effect. The oldest are removed; the counters remain, and the next query finds the same facts.
 pub const CALLBACKS_UNMATCHED: usize = 2_000;
@@ -366,7 +379,7 @@ pub const CALLBACK_HINT_AGE: Duration = Duration::from_secs(2);
 /// Retention of callbacks: of those about a transaction longer than a payer can dispute it, of
 /// others long enough to find a mistake in the configuration.
 pub const CALLBACK_RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
-pub const CALLBACK_LOOSE_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+pub const CALLBACK_UNMATCHED_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Characters of a user's password. Longer ones cannot be remembered and cost time to hash.
 pub const PASSWORD_MIN_CHARACTERS: usize = 12;
 pub const PASSWORD_MAX_CHARACTERS: usize = 128;

@@ -3,7 +3,7 @@
 
 use switchyard_gateway::Amount as WireAmount;
 
-use switchyard_core::limits::AMOUNT_MAJOR;
+use switchyard_core::limits::{AMOUNT_MAJOR, FEE_DIVISOR, SURPLUS_FACTOR};
 use switchyard_core::money::{Amount, AmountError, Currency};
 
 /// Reads an amount of money that moved or is to move: more than zero, at most the largest that a
@@ -12,16 +12,35 @@ pub(super) fn positive(said: &WireAmount) -> Option<Amount> {
     read(said).filter(|amount| amount.minor() > 0)
 }
 
-/// Reads the amount of money that came so far, which may be zero.
+/// Reads the captured amount of an attempt of `asked`. It may be more, but not so much more that
+/// it is in another unit.
+pub(super) fn captured(said: &WireAmount, asked: Option<Amount>) -> Option<Amount> {
+    positive(said).filter(|amount| has_unit_of(*amount, asked))
+}
+
+/// Reads the amount of money that came so far for an attempt of `asked`, which may be zero.
+pub(super) fn received(said: &WireAmount, asked: Option<Amount>) -> Option<Amount> {
+    read(said).filter(|amount| has_unit_of(*amount, asked))
+}
+
+fn has_unit_of(amount: Amount, asked: Option<Amount>) -> bool {
+    asked.is_none_or(|asked| {
+        let too_much = asked.minor().saturating_mul(SURPLUS_FACTOR);
+        asked.currency() != amount.currency() || amount.minor() < too_much
+    })
+}
+
+/// Reads the amount of a transaction in the provider's list, which may be zero.
 pub(super) fn not_negative(said: &WireAmount) -> Option<Amount> {
     read(said)
 }
 
-/// Reads the provider's fees. They may be zero, and are not above the amount that they belong to.
+/// Reads the provider's fees. They may be zero, and reach half of the amount that they belong to.
 /// Fees in another currency cannot be compared with it, and no response could name them.
 pub(super) fn fees(said: &WireAmount, of: Option<Amount>) -> Option<Amount> {
     let fees = read(said)?;
-    let is_plausible = |of: Amount| of.currency() == fees.currency() && fees.minor() <= of.minor();
+    let is_plausible =
+        |of: Amount| of.currency() == fees.currency() && fees.minor() <= of.minor() / FEE_DIVISOR;
     of.is_none_or(is_plausible).then_some(fees)
 }
 
@@ -145,18 +164,43 @@ mod tests {
     }
 
     #[test]
-    fn fees_are_neither_negative_nor_above_what_was_captured() {
+    fn an_amount_in_the_wrong_unit_is_no_overpayment() {
+        let asked = Some(usd(2_500));
+        for (minor, is_plausible) in [
+            (1, true),
+            (2_500, true),
+            (25_000, true),
+            (249_999, true),
+            (250_000, false),
+            (2_500_000, false),
+        ] {
+            let said = named(minor);
+            assert_eq!(captured(&said, asked).is_some(), is_plausible, "{minor}");
+            assert_eq!(received(&said, asked).is_some(), is_plausible, "{minor}");
+        }
+        let other = WireAmount::minor(1_500_000, "XOF");
+        assert!(captured(&other, asked).is_some(), "another currency");
+        assert!(
+            captured(&named(250_000), None).is_some(),
+            "nothing to compare with"
+        );
+    }
+
+    #[test]
+    fn fees_are_neither_negative_nor_above_half_of_what_was_captured() {
         let captured = Some(usd(2_500));
         for (said, wanted) in [
             (named(0), Some(0)),
             (named(50), Some(50)),
-            (named(2_500), Some(2_500)),
+            (named(1_250), Some(1_250)),
+            (named(1_251), None),
+            (named(2_500), None),
             (named(2_501), None),
             (named(-1), None),
             (named(i64::MAX), None),
             (WireAmount::decimal("0.00", "USD"), Some(0)),
             (WireAmount::decimal("0.50", "USD"), Some(50)),
-            (WireAmount::decimal("25.01", "USD"), None),
+            (WireAmount::decimal("12.51", "USD"), None),
             (WireAmount::decimal("9223372036854775808", "USD"), None),
             (
                 WireAmount {
@@ -170,6 +214,9 @@ mod tests {
             let fees = fees(&said, captured).map(Amount::minor);
             assert_eq!(fees, wanted, "{said:?}");
         }
+        let odd = Some(usd(3));
+        assert_eq!(fees(&named(1), odd).map(Amount::minor), Some(1));
+        assert_eq!(fees(&named(2), odd), None, "more than half of 3");
         let elsewhere = WireAmount::minor(90, "EUR");
         assert_eq!(fees(&elsewhere, captured), None, "another currency");
     }
@@ -190,12 +237,9 @@ mod tests {
                 false,
             ),
             ("a negative fee", named(2_450), Some(named(-50)), false),
-            (
-                "a fee above the amount",
-                named(5_001),
-                Some(named(2_501)),
-                false,
-            ),
+            ("a fee of half", named(3_750), Some(named(1_250)), true),
+            ("of more", named(3_751), Some(named(1_251)), false),
+            ("as the amount", named(5_000), Some(named(2_500)), false),
             ("another currency", euro.clone(), None, false),
             ("a fee in another currency", named(2_500), Some(euro), false),
             ("all there is", named(i64::MAX), None, false),

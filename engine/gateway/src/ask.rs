@@ -37,7 +37,7 @@ impl Gateways {
         let answered = self.answer(question).await;
         measure(&gateway, operation, since.elapsed());
         drop(running);
-        self.note_quarantine(&gateway).await;
+        self.note_health(&gateway).await;
         answered
     }
 

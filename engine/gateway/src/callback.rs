@@ -68,7 +68,7 @@ impl Gateways {
         let (said, exchanges) = self.read(&call, &redactor).await;
         super::measure(&call.gateway, Operation::Callback, since.elapsed());
         drop(running);
-        self.note_quarantine(&call.gateway).await;
+        self.note_health(&call.gateway).await;
         let shown = shown(&call.request, &redactor);
         CallbackEnd {
             said: match said {

@@ -4,10 +4,10 @@
 
 use switchyard_core::environment::Environment;
 use switchyard_core::limits::GATEWAY_SERIES_BYTES;
-use switchyard_store::{Batch, CommitError, Store, StoreError, Table};
+use switchyard_store::{Batch, CommitError, Key, KeyPart, Store, StoreError, Table};
 
-const LIVE: &str = "counter/";
-const SANDBOX: &str = "counter_sandbox/";
+const LIVE: &str = "counter";
+const SANDBOX: &str = "counter_sandbox";
 
 /// Error of a sequence. No number is returned twice; one may be skipped.
 #[derive(Debug, thiserror::Error)]
@@ -39,16 +39,12 @@ pub(super) async fn next(
         Environment::Live => LIVE,
         Environment::Sandbox => SANDBOX,
     };
-    let key = format!("{counts}{gateway}/{series}").into_bytes();
+    let key = Key::path(counts).child(gateway).child(series);
     loop {
         let row = store.get(Table::Meta, &key).await?;
         let number = match &row {
             None => 0,
-            Some(row) => u64::from_be_bytes(
-                row.as_slice()
-                    .try_into()
-                    .map_err(|_| SequenceError::Damaged)?,
-            ),
+            Some(row) => KeyPart::read(row).ok_or(SequenceError::Damaged)?,
         };
         let number = from.max(number);
         let following = number.checked_add(1).ok_or(SequenceError::Exhausted)?;

@@ -31,6 +31,7 @@ use super::version::Version;
 use switchyard_core::environment::Environment;
 use switchyard_core::limits::{GATEWAY_CALL, GATEWAY_EFFECTS};
 use switchyard_core::time::Timestamp;
+use switchyard_system::trace::{Span, SpanKind};
 
 /// Context of one call, of any operation.
 pub(super) struct CallDriver<'c> {
@@ -226,7 +227,7 @@ impl CallDriver<'_> {
         let granted = self.version.hosts();
         let hosts = egress::granted(granted.of(wire_environment(self.environment)), self.config);
         let left = self.until.saturating_duration_since(Instant::now());
-        let checked = self.inner.egress.check(request, &hosts, left)?;
+        let mut checked = self.inner.egress.check(request, &hosts, left)?;
         let begun = self
             .scribe
             .begin(request, self.inner.clock.now())
@@ -236,7 +237,17 @@ impl CallDriver<'_> {
                 kind: EffectErrorKind::Refused,
                 message: error.to_string(),
             })?;
-        let result = self.inner.egress.send(checked).await;
+        let span = Span::begin_inside("provider request", SpanKind::Client);
+        span.set("gateway.name", || self.version.name().to_owned());
+        span.set("server.address", || checked.host().to_owned());
+        span.set("http.request.method", || checked.method().to_string());
+        checked.carry(span.context());
+        let result = span.scope(self.inner.egress.send(checked)).await;
+        match &result {
+            Ok(answer) => span.set("http.response.status_code", || i64::from(answer.status)),
+            Err(_) => span.fail("no complete response"),
+        }
+        drop(span);
         self.scribe.end(begun, &result).await;
         result
     }

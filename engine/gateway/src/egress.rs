@@ -30,6 +30,7 @@ use switchyard_gateway::wire::{
 use switchyard_core::journal::Failure;
 use switchyard_core::limits::{GATEWAY_BODY_BYTES, GATEWAY_CONNECT, GATEWAY_REQUEST};
 use switchyard_system::egress::{Resolver, is_public};
+use switchyard_system::trace::TraceContext;
 
 /// The engine's HTTP clients for providers.
 #[derive(Clone)]
@@ -60,6 +61,21 @@ pub(super) fn granted<'h>(hosts: &'h [String], config: &Value) -> Vec<Cow<'h, st
 pub(super) struct Checked {
     request: reqwest::Request,
     may_be_private: bool,
+}
+
+impl Checked {
+    pub(super) fn host(&self) -> &str {
+        self.request.url().host_str().unwrap_or_default()
+    }
+
+    pub(super) fn method(&self) -> &Method {
+        self.request.method()
+    }
+
+    /// Adds the place in a trace, if the settings allow that for providers.
+    pub(super) fn carry(&mut self, trace: &TraceContext) {
+        trace.inject_for_provider(self.request.headers_mut());
+    }
 }
 
 impl Egress {

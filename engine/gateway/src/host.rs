@@ -76,16 +76,10 @@ impl GatewayHost {
         }
     }
 
-    /// Quarantines a version whose workers crash in a loop.
+    /// Counts the crashes of the version's workers, which may quarantine it.
     fn check_health(&self, version: &Version) {
-        if let Some(worker) = self.worker()
-            && worker.is_crash_looping()
-        {
-            let last = worker.last_crash();
-            let last = last.map_or_else(String::new, |death| format!("; last: {}", death.reason));
-            version.put_into_quarantine(&format!(
-                "its worker died three times within a minute{last}"
-            ));
+        for crash in self.worker().map(Worker::take_crashes).unwrap_or_default() {
+            version.worker_died(&crash);
         }
     }
 

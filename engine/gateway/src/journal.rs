@@ -22,7 +22,7 @@ use super::redact::Redactor;
 use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Attempt;
-use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use switchyard_store::{Batch, CommitError, Direction, Key, KeyRange, Store, StoreError, Table};
 
 /// Place in the store where a call journals its exchanges.
 #[derive(Clone)]
@@ -89,7 +89,7 @@ pub async fn recovered_state(
     attempt: AttemptId,
 ) -> Result<Option<Value>, StoreError> {
     let key = state_key(transaction, attempt);
-    let state = match store.get(Table::Journal, key.as_bytes()).await {
+    let state = match store.get(Table::Journal, &key).await {
         Ok(None) => return Ok(None),
         Ok(Some(row)) => serde_json::from_slice(&row).ok(),
         Err(StoreError::Damaged { .. }) => None,
@@ -111,11 +111,12 @@ pub async fn provider_calls(
     transaction: TransactionId,
     attempt: AttemptId,
 ) -> Result<Vec<ProviderCall>, StoreError> {
+    let range = rows_of(transaction, attempt);
     let rows = store
         .scan(
             Table::Journal,
-            rows_begin(transaction, attempt).as_bytes(),
-            rows_end(transaction, attempt).as_bytes(),
+            range.from(),
+            range.to(),
             Direction::Forward,
             ROWS,
         )
@@ -143,9 +144,9 @@ pub fn note_unknown(
         error: Some("it may have been submitted after the backup of this store".to_owned()),
         ..unreadable()
     };
-    let at = until.as_micros();
-    let (attempt, number) = (attempt.id, 0);
-    let key = format!("{transaction}/{attempt}/{number:0NUMBER_DIGITS$}-{at}-unknown");
+    let (at, number) = (until.as_micros(), 0);
+    let key = of_attempt(transaction, attempt.id)
+        .child(format_args!("{number:0NUMBER_DIGITS$}-{at}-unknown"));
     batch.put(Table::Journal, key, written(&exchange));
 }
 
@@ -387,24 +388,21 @@ impl Journal {
     }
 
     async fn next(&self) -> Result<u32, StoreError> {
+        let range = rows_of(self.transaction, self.attempt);
         let last = self
             .store
             .scan(
                 Table::Journal,
-                rows_begin(self.transaction, self.attempt).as_bytes(),
-                rows_end(self.transaction, self.attempt).as_bytes(),
+                range.from(),
+                range.to(),
                 Direction::Backward,
                 1,
             )
             .await?;
-        let number = last
-            .first()
-            .and_then(|(key, _)| {
-                key.rsplit(|byte| *byte == b'/')
-                    .next()?
-                    .get(..NUMBER_DIGITS)
-            })
-            .and_then(|number| std::str::from_utf8(number).ok()?.parse::<u32>().ok());
+        let number = last.first().and_then(|(key, _)| {
+            let row = of_attempt(self.transaction, self.attempt).child_in(key)?;
+            row.get(..NUMBER_DIGITS)?.parse::<u32>().ok()
+        });
         Ok(number.map_or(0, |number| number + 1))
     }
 }
@@ -423,27 +421,26 @@ pub(super) enum JournalError {
 }
 
 /// Key of a row. The number comes first, so that rows sort in the order in which they began.
-fn row_key(journal: &Journal, number: u32, call: u32, exchange: &ProviderCall) -> String {
-    let Journal {
-        transaction,
-        attempt,
-        ..
-    } = journal;
+fn row_key(journal: &Journal, number: u32, call: u32, exchange: &ProviderCall) -> Key {
     let (at, operation) = (exchange.at.as_micros(), &exchange.operation);
-    format!("{transaction}/{attempt}/{number:0NUMBER_DIGITS$}-{at}-{operation}-{call:08x}")
+    of_attempt(journal.transaction, journal.attempt).child(format_args!(
+        "{number:0NUMBER_DIGITS$}-{at}-{operation}-{call:08x}"
+    ))
 }
 
-fn rows_begin(transaction: TransactionId, attempt: AttemptId) -> String {
-    format!("{transaction}/{attempt}/0")
+/// Key range of the rows of an attempt, without its state: from the first number to the character
+/// behind the digits.
+fn rows_of(transaction: TransactionId, attempt: AttemptId) -> KeyRange {
+    let attempt = of_attempt(transaction, attempt);
+    KeyRange::between(attempt.clone().child('0'), attempt.child(':'))
 }
 
-/// Sorts after all numbers and before the state.
-fn rows_end(transaction: TransactionId, attempt: AttemptId) -> String {
-    format!("{transaction}/{attempt}/:")
+fn state_key(transaction: TransactionId, attempt: AttemptId) -> Key {
+    of_attempt(transaction, attempt).child("state")
 }
 
-fn state_key(transaction: TransactionId, attempt: AttemptId) -> String {
-    format!("{transaction}/{attempt}/state")
+fn of_attempt(transaction: TransactionId, attempt: AttemptId) -> Key {
+    Key::path(transaction).child(attempt)
 }
 
 fn written(row: &impl Serialize) -> Vec<u8> {

@@ -263,9 +263,7 @@ impl Gateways {
     /// Whether a worker crashed in code of this version since `at`. Failover then avoids it.
     pub fn has_died_since(&self, name: &str, sha256: &str, at: Timestamp) -> bool {
         let version = self.0.registry.version(name, sha256);
-        let ago = version.and_then(|version| version.worker_died_ago());
-        let since = self.0.clock.now().since(at);
-        ago.is_some_and(|ago| ago <= since)
+        version.is_some_and(|version| version.has_died_since(at))
     }
 
     /// Runs one operation to its outcome. Never fails: a failure is an outcome, too. A query first
@@ -296,7 +294,7 @@ impl Gateways {
         let end = self.make(call).await;
         measure(&gateway, operation, since.elapsed());
         drop(running);
-        self.note_quarantine(&gateway).await;
+        self.note_health(&gateway).await;
         end
     }
 
@@ -408,7 +406,7 @@ impl Gateways {
         match provider_calls(&journal.store, journal.transaction, journal.attempt).await {
             Ok(rows) => {
                 let promised = Duration::from_secs(seconds);
-                not_found::judge(&rows, promised, asked, self.0.clock.now(), why)
+                not_found::evaluate(&rows, promised, asked, self.0.clock.now(), why)
             }
             Err(_) => Outcome::unknown(why),
         }

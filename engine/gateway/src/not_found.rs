@@ -11,7 +11,7 @@ use switchyard_core::transaction::Outcome;
 
 /// Judges that a provider does not know our reference. Until that is final the outcome is unknown,
 /// and is queried again at the moment at which it becomes final.
-pub(super) fn judge(
+pub(super) fn evaluate(
     rows: &[ProviderCall],
     promised: Duration,
     asked: &StatusQuery,
@@ -120,7 +120,7 @@ mod tests {
             config_changed_at: None,
             began: at(-5_000),
         };
-        match judge(rows, WAIT, &asked, at(seconds), "no such charge".into()) {
+        match evaluate(rows, WAIT, &asked, at(seconds), "no such charge".into()) {
             Outcome::NotSent { .. } => Ok(()),
             Outcome::Unknown { poll_after, .. } => Err(poll_after.map(|wait| wait.as_secs())),
             other => panic!("{other:?}"),
@@ -202,7 +202,7 @@ mod tests {
             config_changed_at: None,
             began: at(350),
         };
-        let outcome = judge(&[write(0)], WAIT, &asked, at(410), "no such charge".into());
+        let outcome = evaluate(&[write(0)], WAIT, &asked, at(410), "no such charge".into());
         let Outcome::Unknown { poll_after, .. } = outcome else {
             panic!("{outcome:?}");
         };

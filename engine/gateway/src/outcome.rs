@@ -127,7 +127,7 @@ fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
         log_fault(subject, "gateway reported success without an amount", "");
         return Captured::Unreadable;
     };
-    if let Some(amount) = amounts::positive(said) {
+    if let Some(amount) = amounts::captured(said, subject.asked) {
         return Captured::Named(amount);
     }
     log_fault(
@@ -141,7 +141,7 @@ fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
 /// Amount received so far, which may be zero. An implausible one is left out: the success, or the
 /// next report, names the amount.
 fn received_so_far(said: &WireAmount, subject: &Subject<'_>) -> Option<Amount> {
-    let received = amounts::not_negative(said);
+    let received = amounts::received(said, subject.asked);
     if received.is_none() {
         log_fault(
             subject,

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use switchyard_core::limits::{GATEWAY_FILE_PIECE_BYTES, GATEWAY_FILE_REST};
+use switchyard_core::limits::{GATEWAY_FILE_PAUSE, GATEWAY_FILE_PIECE_BYTES};
 
 /// Throttle of the work on a file.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub(super) enum Throttle {
 impl Throttle {
     /// Pauses between two pieces of other work.
     pub(super) fn moment(self) {
-        self.rest(GATEWAY_FILE_REST);
+        self.rest(GATEWAY_FILE_PAUSE);
     }
 
     fn rest(self, time: Duration) {
@@ -74,7 +74,7 @@ fn read_and(
         };
         hasher.update(&piece[..read]);
         each(&piece[..read]);
-        rest(GATEWAY_FILE_REST);
+        rest(GATEWAY_FILE_PAUSE);
     }
 }
 
@@ -89,7 +89,7 @@ fn write_and(
         let since = Instant::now();
         to.sync_data()?;
         // At least half of the disk's time stays free, however slow the disk is.
-        rest(since.elapsed().max(GATEWAY_FILE_REST));
+        rest(since.elapsed().max(GATEWAY_FILE_PAUSE));
     }
     to.sync_all()
 }
@@ -116,7 +116,7 @@ mod tests {
             let mut file = File::create(&path).unwrap();
             write_and(&mut file, &bytes, pace, |time| rests.push(time)).unwrap();
             assert_eq!(rests.len(), flushes);
-            assert!(rests.iter().all(|time| *time >= GATEWAY_FILE_REST));
+            assert!(rests.iter().all(|time| *time >= GATEWAY_FILE_PAUSE));
         }
         let (mut found, mut rests) = (Vec::new(), 0);
         let each = |piece: &[u8]| {

@@ -12,7 +12,8 @@ use switchyard_gateway::manifest::{Hosts, Manifest, Method};
 use switchyard_gateway::{Direction, Operation};
 
 use super::host::GatewayHost;
-use switchyard_core::limits::GATEWAY_PANICS_A_MINUTE;
+use super::worker::Crash;
+use switchyard_core::limits::{GATEWAY_PANICS_A_MINUTE, GATEWAY_WORKER_DEATHS_AN_HOUR};
 use switchyard_core::money::Amount;
 use switchyard_core::time::Timestamp;
 use switchyard_system::clock::Clock;
@@ -34,6 +35,15 @@ pub struct Version {
     calls: AtomicUsize,
     clock: Clock,
     panics: Mutex<VecDeque<Timestamp>>,
+    deaths: Mutex<WorkerDeaths>,
+}
+
+/// Times at which workers of a version crashed, within the last day.
+#[derive(Default)]
+struct WorkerDeaths {
+    at: Vec<Timestamp>,
+    /// Whether the latest one is not stored yet.
+    is_news: bool,
 }
 
 /// Quarantine of a version, which takes no new work. It lasts until an operator ends it.
@@ -61,6 +71,7 @@ impl Version {
             calls: AtomicUsize::new(0),
             clock,
             panics: Mutex::default(),
+            deaths: Mutex::default(),
         }
     }
 
@@ -134,11 +145,6 @@ impl Version {
         self.host.last_crash().map(|crash| crash.reason)
     }
 
-    /// Time since that end of a worker.
-    pub(super) fn worker_died_ago(&self) -> Option<Duration> {
-        self.host.last_crash().map(|crash| crash.ago())
-    }
-
     /// Whether its gateway drains: no new attempts begin on it.
     pub fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
@@ -170,6 +176,7 @@ impl Version {
     /// Starts or ends a quarantine as an operator requests.
     pub(super) fn set_quarantine(&self, quarantine: Option<Quarantine>) {
         self.panics().clear();
+        *self.deaths.lock() = WorkerDeaths::default();
         self.host.reset();
         self.is_news.store(false, Ordering::Relaxed);
         self.quarantine.store(quarantine.map(Arc::new));
@@ -224,6 +231,49 @@ impl Version {
         }
     }
 
+    /// Counts a crash of a worker. Quarantines the version after too many within an hour. In
+    /// quarantine crashes are not counted: only queries and callbacks run then.
+    pub(super) fn worker_died(&self, crash: &Crash) {
+        if self.is_in_quarantine() {
+            return;
+        }
+        let now = self.clock.now();
+        let count = {
+            let mut deaths = self.deaths.lock();
+            deaths.at.push(now.minus(crash.ago()));
+            deaths.at.retain(|at| now.since(*at) <= DAY);
+            deaths.is_news = true;
+            let is_recent = |at: &&Timestamp| now.since(**at) <= HOUR;
+            deaths.at.iter().filter(is_recent).count()
+        };
+        if count >= GATEWAY_WORKER_DEATHS_AN_HOUR {
+            self.put_into_quarantine(&format!(
+                "its worker died {GATEWAY_WORKER_DEATHS_AN_HOUR} times within an hour; last: {}",
+                crash.reason
+            ));
+        }
+    }
+
+    /// Whether a worker crashed at `at` or later: within the last day, also before a restart, or
+    /// as the last one since the start.
+    pub(super) fn has_died_since(&self, at: Timestamp) -> bool {
+        let is_stored = self.deaths.lock().at.iter().any(|death| *death >= at);
+        let since = self.clock.now().since(at);
+        let last = self.host.last_crash();
+        is_stored || last.is_some_and(|crash| crash.ago() <= since)
+    }
+
+    /// Takes the crashes of the last day, of which one is not stored yet. Returns them once.
+    pub(super) fn unstored_deaths(&self) -> Option<Vec<Timestamp>> {
+        let mut deaths = self.deaths.lock();
+        std::mem::take(&mut deaths.is_news).then(|| deaths.at.clone())
+    }
+
+    /// Restores the crashes that were stored before a restart.
+    pub(super) fn remember_deaths(&self, at: Vec<Timestamp>) {
+        *self.deaths.lock() = WorkerDeaths { at, is_news: false };
+    }
+
     fn panics(&self) -> parking_lot::MutexGuard<'_, VecDeque<Timestamp>> {
         self.panics.lock()
     }
@@ -250,3 +300,6 @@ impl std::fmt::Debug for Version {
 /// Author of changes that no operator requested.
 pub(super) const ENGINE: &str = "engine";
 const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// How long a payout waits for a gateway that can take it, so long its worker's crashes count.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);

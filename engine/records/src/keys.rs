@@ -273,3 +273,47 @@ pub(super) fn after(prefix: &[u8]) -> Vec<u8> {
     // Every byte was 255: nothing sorts after it but longer keys, and no table has such keys.
     vec![u8::MAX; prefix.len() + 1]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list;
+
+    /// Ids in the order of their creation, a millisecond apart.
+    fn ids(kind: Kind) -> Vec<TransactionId> {
+        let ulid = |at: u64| Ulid::from_parts(1_795_168_800_000 + at, u128::from(at * 7_919 % 101));
+        (0..300).map(|at| list::id(kind, ulid(at))).collect()
+    }
+
+    /// A commit about a transaction changes few pages, because its events are in few pages.
+    #[test]
+    fn the_events_of_a_transaction_are_adjacent_whatever_was_written_in_between() {
+        let ids: Vec<_> = Kind::ALL.into_iter().flat_map(ids).collect();
+        let versions = 1..=260;
+        // Written in turns: the first event of each, then the second of each.
+        let in_turns = versions.clone().flat_map(|version| {
+            let of = |id: &TransactionId| (event(*id, version), *id, version);
+            ids.iter().map(of).collect::<Vec<_>>()
+        });
+        let mut rows: Vec<_> = in_turns.collect();
+        rows.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+        for rows in rows.chunks(versions.clone().count()) {
+            let (_, first, _) = &rows[0];
+            let expected = versions.clone().map(|version| (*first, version));
+            assert!(
+                rows.iter()
+                    .map(|(_, id, version)| (*id, *version))
+                    .eq(expected)
+            );
+        }
+    }
+
+    /// A new transaction is written to the last page of its kind, not to a random one.
+    #[test]
+    fn a_new_transaction_comes_after_the_earlier_ones_of_its_kind() {
+        for kind in Kind::ALL {
+            let keys: Vec<_> = ids(kind).into_iter().map(transaction).collect();
+            assert!(keys.is_sorted(), "{kind:?}");
+        }
+    }
+}

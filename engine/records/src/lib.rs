@@ -1,5 +1,5 @@
 //! Storage of transactions and customers: keys, snapshots, events, timers, the list index with its
-//! counts, the search index.
+//! counts, the search index, statistics.
 //!
 //! Everything that one step of a transaction writes goes into one [`switchyard_store::Batch`]: a
 //! reader sees the whole step or nothing of it. Keys are binary and begin with what they are looked
@@ -16,17 +16,21 @@ mod list;
 mod names;
 mod purge;
 mod search;
+mod statistics;
 mod timers;
 mod transactions;
 
 pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
 pub use customers::{NewCustomer, Registered, register};
-pub use list::{ListQuery, Listing, begun_since, list};
+pub use list::{ListQuery, Listing, begun_since, list, older};
 pub use names::new_names;
 pub use names::{Name, attempt_named, attempts_with_id, is_named, provider_ids};
 pub use purge::purge_sandbox;
 pub use search::{
     SearchPage, SearchQuery, SearchText, SearchTextError, note_past_connection, search,
+};
+pub use statistics::{
+    DURATION_BOUNDS, Figures, Interval, Money, StatisticsQuery, StatisticsRow, statistics,
 };
 pub use timers::{Due, Timers, read_timer, timers_from};
 pub use transactions::{Step, load, load_again, open_attempts, open_attempts_at, timeline, write};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::counts::{self, Group, Part};
-use super::{RecordError, keys, transactions};
+use super::{RecordError, SearchPage, keys, transactions};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, PaymentId, PayoutId, TransactionId};
 use switchyard_core::time::Timestamp;
@@ -248,6 +248,36 @@ impl<'a> Search<'a> {
     fn key(&self, at: u64) -> Vec<u8> {
         [&self.prefix[..], &keys::millis(at)].concat()
     }
+}
+
+/// The transactions of a query one after the other, newest first, from the one before `before` on.
+/// `limit` of the query is the number of lines that are read at once, and its page does not apply.
+pub async fn older(
+    store: &Store,
+    query: &ListQuery,
+    before: Option<TransactionId>,
+) -> Result<SearchPage, RecordError> {
+    let mut page = SearchPage::default();
+    let Some(search) = Search::begin(store, query).await? else {
+        return Ok(page);
+    };
+    let mut end = search.key(search.range.end);
+    if let Some(before) = before {
+        end = end.min(keys::list(query.app, query.environment, before));
+    }
+    let rows = search.lines(search.range.start, &end, query.limit).await?;
+    for (key, line) in &rows {
+        let id = id_of(query.kind, key)?;
+        if rows.len() == query.limit {
+            page.more = Some(id);
+        }
+        if search.fits(line)
+            && let Some(tx) = transactions::load(store, id).await?
+        {
+            page.items.push(Arc::new(tx));
+        }
+    }
+    Ok(page)
 }
 
 /// The status that a line of the list tells.

@@ -1,8 +1,8 @@
-//! Deletion of what sandbox keeps for 90 days only (specification 8). Live rows are never touched:
-//! every key that is looked at begins with an app and the word sandbox.
+//! Deletion of what sandbox keeps for 90 days only (docs/contract/limits.md). Live rows are never
+//! touched: every key that is looked at begins with an app and the word sandbox.
 
 use super::customers::Stored;
-use super::{RecordError, cases, counts, keys, list, names, search, transactions};
+use super::{RecordError, cases, counts, keys, list, names, search, statistics, transactions};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, TransactionId};
 use switchyard_core::time::Timestamp;
@@ -84,6 +84,7 @@ async fn delete_transaction(
         batch.require_version(Table::Transaction, key, tx.version);
         cases::delete(&mut batch, &tx);
         search::delete(&mut batch, &tx);
+        statistics::write(&mut batch, Some(&tx), None);
         if let Some(at) = tx.wake_at() {
             batch.delete(Table::Timer, keys::timer(at, id));
         }

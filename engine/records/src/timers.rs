@@ -3,7 +3,7 @@
 use super::keys;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Direction, Store, StoreError, Table};
+use switchyard_store::{Key, KeyRange, Pages, Store, StoreError, Table};
 
 /// One timer that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,24 +13,21 @@ pub struct Due {
 }
 
 /// Key range of the timers that are due at `from` or later.
-pub fn timers_from(from: Timestamp) -> (Vec<u8>, Vec<u8>) {
-    (keys::moment(from).to_vec(), vec![u8::MAX; 8])
+pub fn timers_from(from: Timestamp) -> KeyRange {
+    Key::new().range().starting_at(Key::new().with(from))
 }
 
 /// All timers of a store, whenever they are due, read in pages: each open transaction has one.
 pub struct Timers<'a> {
-    store: &'a Store,
+    pages: Pages<'a>,
     page: std::vec::IntoIter<Due>,
-    /// Key at which the next page starts, if there is one.
-    next: Option<Vec<u8>>,
 }
 
 impl<'a> Timers<'a> {
     pub fn all(store: &'a Store) -> Self {
         Self {
-            store,
+            pages: store.pages(Table::Timer, timers_from(Timestamp::default()), PAGE),
             page: Vec::new().into_iter(),
-            next: Some(timers_from(Timestamp::default()).0),
         }
     }
 
@@ -41,16 +38,9 @@ impl<'a> Timers<'a> {
             if let Some(timer) = self.page.next() {
                 return Ok(Some(timer));
             }
-            let Some(from) = self.next.take() else {
+            let Some(rows) = self.pages.next().await? else {
                 return Ok(None);
             };
-            let end = timers_from(Timestamp::default()).1;
-            let rows = self
-                .store
-                .scan(Table::Timer, &from, &end, Direction::Forward, PAGE)
-                .await?;
-            let last = rows.last().filter(|_| rows.len() == PAGE);
-            self.next = last.map(|(key, _)| [&key[..], &[0]].concat());
             let timers: Vec<_> = rows.iter().filter_map(|(key, _)| readable(key)).collect();
             self.page = timers.into_iter();
         }
@@ -65,7 +55,7 @@ fn readable(key: &[u8]) -> Option<Due> {
     if timer.is_none() {
         tracing::error!(
             timer = %format_args!("{key:02x?}"),
-            "A timer cannot be read and is skipped: the store was written by a newer program or is damaged. Restore a backup."
+            "skipped an unreadable timer"
         );
     }
     timer

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{RecordError, cases, counts, keys, names, search};
+use super::{RecordError, cases, counts, keys, names, search, statistics};
 use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::transaction::{Recorded, Transaction};
 use switchyard_store::{Batch, Direction, Store, StoreError, Table};
@@ -56,6 +56,7 @@ pub fn write(batch: &mut Batch, step: &Step<'_>) -> Result<(), RecordError> {
         }
     }
     write_indexes(batch, step.before, after);
+    statistics::write(batch, step.before, Some(after));
     let (old, new) = (step.before.map(Transaction::status), after.status());
     if old != Some(new) {
         let line = keys::list(after.app, after.environment, after.id);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
 use super::rows::{self, Kind};
+use super::second_person::SecondPerson;
 use super::{Access, WriteGuard, branding, text};
 use crate::quota::PayoutLimits;
 use switchyard_core::ids::{AccountId, AppId};
@@ -65,6 +66,8 @@ pub struct AppSettings {
     pub support_url: Option<String>,
     /// Velocity limits of payouts that take the place of the installation's.
     pub payout_limits: PayoutLimits,
+    /// Changes in live that one person orders in the console and another one approves.
+    pub second_person: SecondPerson,
 }
 
 impl Default for AppSettings {
@@ -83,6 +86,7 @@ impl Default for AppSettings {
             support_phone: None,
             support_url: None,
             payout_limits: PayoutLimits::default(),
+            second_person: SecondPerson::default(),
         }
     }
 }
@@ -102,6 +106,9 @@ impl AppSettings {
         }
         if let Err(problem) = self.payout_limits.check() {
             return Err(AccessError::invalid("settings.payout_limits", problem));
+        }
+        if let Err(problem) = self.second_person.check() {
+            return Err(AccessError::invalid("settings.second_person", problem));
         }
         type Check = fn(&'static str, &str) -> Result<(), AccessError>;
         let texts: [(&Option<String>, &'static str, Check); 6] = [

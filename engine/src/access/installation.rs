@@ -1,4 +1,5 @@
-//! Encryption of secrets that belong to no account: the second factors of users.
+//! Encryption of secrets that belong to no account: second factors of users, and their links in
+//! mails that wait.
 //!
 //! They are sealed with a data key of the installation, which is stored like the data keys of
 //! accounts, and so moves with them to a new master key.
@@ -14,6 +15,23 @@ use super::{Access, AccessError};
 /// Vault of the installation. Clones share it.
 #[derive(Clone)]
 pub struct InstallationVault(Vault);
+
+/// Purpose of a user's secret. A secret that is sealed for one purpose does not open for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserSecret {
+    SecondFactor,
+    /// Single-use link in a mail.
+    Link,
+}
+
+impl UserSecret {
+    const fn purpose(self) -> &'static str {
+        match self {
+            Self::SecondFactor => "second factor of a user",
+            Self::Link => "link of a user",
+        }
+    }
+}
 
 impl Access {
     /// Opens the vault of the installation. The first call makes its data key.
@@ -32,17 +50,20 @@ impl Access {
 
 impl InstallationVault {
     /// Seals a secret of a user. `None`: the encryption failed.
-    pub fn seal(&self, user: UserId, plain: &[u8]) -> Option<String> {
+    pub fn seal(&self, user: UserId, secret: UserSecret, plain: &[u8]) -> Option<String> {
         let bound = [user.to_string().as_bytes(), plain].concat();
         let bound = Secret::new(bound);
-        let sealed = self.0.seal(installation(), PURPOSE, bound.expose());
+        let sealed = self
+            .0
+            .seal(installation(), secret.purpose(), bound.expose());
         serde_json::to_string(&sealed.ok()?).ok()
     }
 
-    /// Opens what was sealed for the same user.
-    pub fn open(&self, user: UserId, sealed: &str) -> Option<Secret<Vec<u8>>> {
+    /// Opens what was sealed for the same user and purpose.
+    pub fn open(&self, user: UserId, secret: UserSecret, sealed: &str) -> Option<Secret<Vec<u8>>> {
         let sealed: Sealed = serde_json::from_str(sealed).ok()?;
-        let bound = self.0.open(installation(), PURPOSE, &sealed).ok()?;
+        let bound = self.0.open(installation(), secret.purpose(), &sealed);
+        let bound = bound.ok()?;
         let plain = bound.expose().strip_prefix(user.to_string().as_bytes())?;
         Some(Secret::new(plain.to_vec()))
     }
@@ -54,27 +75,30 @@ fn installation() -> AccountId {
     AccountId::new(0.into())
 }
 
-const PURPOSE: &str = "second factor of a user";
-
 #[cfg(test)]
 mod tests {
     use switchyard_gateway_host::Gateways;
 
     use super::*;
-    use crate::testing::Wanted;
+    use crate::testing::TestEngineBuilder;
 
     #[tokio::test]
     async fn a_secret_opens_for_its_own_user_only() {
-        let bench = Wanted::with(Gateways::default()).start().await;
-        let access = bench.engine.access();
+        let test = TestEngineBuilder::with(Gateways::default()).start().await;
+        let access = test.engine.access();
         let vault = access.installation_vault().await.unwrap();
         let (ada, bea) = (UserId::new(1.into()), UserId::new(2.into()));
-        let sealed = vault.seal(ada, b"secret").unwrap();
+        let factor = UserSecret::SecondFactor;
+        let sealed = vault.seal(ada, factor, b"secret").unwrap();
         assert!(!sealed.contains("secret"));
         // A second vault has the same key.
         let again = access.installation_vault().await.unwrap();
-        assert_eq!(again.open(ada, &sealed).unwrap().expose(), b"secret");
-        assert!(again.open(bea, &sealed).is_none());
-        assert!(again.open(ada, "\"v1.AAAA\"").is_none());
+        assert_eq!(
+            again.open(ada, factor, &sealed).unwrap().expose(),
+            b"secret"
+        );
+        assert!(again.open(ada, UserSecret::Link, &sealed).is_none());
+        assert!(again.open(bea, factor, &sealed).is_none());
+        assert!(again.open(ada, factor, "\"v1.AAAA\"").is_none());
     }
 }

@@ -23,6 +23,7 @@ mod rate_limit;
 mod reseal;
 mod routing;
 mod rows;
+mod second_person;
 mod seed;
 mod set;
 #[cfg(test)]
@@ -46,7 +47,7 @@ pub use self::app::{App, AppChange, AppSettings, NewApp};
 pub use self::branding::Picture;
 pub use self::connection::{Connection, ConnectionChange, Deletion, NewConnection};
 pub use self::error::{AccessError, Unauthorized};
-pub use self::installation::InstallationVault;
+pub use self::installation::{InstallationVault, UserSecret};
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
 pub use self::master_key::{MasterKey, MasterKeyError};
@@ -56,6 +57,7 @@ pub use self::operator_token::{
 pub use self::rate_limit::{Rate, Scope as RateScope, WINDOW as RATE_LIMIT_WINDOW};
 pub use self::reseal::{Resealed, reseal};
 pub use self::routing::RoutingRules;
+pub use self::second_person::SecondPerson;
 pub use self::seed::{Development, DevelopmentKeys};
 pub use self::vault::{Sealed, Vault, VaultError};
 pub use self::webhook::{

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::AccessError;
-use switchyard_store::{Batch, Direction, Store, Table};
+use switchyard_store::{Batch, Key, Store, Table};
 
 /// Kind of a row. Its name is stored and never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ impl Kind {
         }
     }
 
-    fn key(self, id: impl Display) -> String {
-        format!("{}/{id}", self.name())
+    fn key(self, id: impl Display) -> Key {
+        Key::path(self.name()).child(id)
     }
 }
 
@@ -52,7 +52,10 @@ pub(super) fn put(
             batch.put(Table::Access, key, value);
             Ok(())
         }
-        Err(why) => Err(AccessError::Row { key, why }),
+        Err(why) => Err(AccessError::Row {
+            key: key.to_string(),
+            why,
+        }),
     }
 }
 
@@ -65,19 +68,9 @@ pub(super) async fn all<T: DeserializeOwned>(
     store: &Store,
     kind: Kind,
 ) -> Result<Vec<T>, AccessError> {
-    let mut from = format!("{}/", kind.name()).into_bytes();
-    // '0' is the character after '/': the end of the range `<kind>/`.
-    let to = format!("{}0", kind.name()).into_bytes();
     let mut rows = Vec::new();
-    loop {
-        let page = store
-            .scan(Table::Access, &from, &to, Direction::Forward, PAGE)
-            .await
-            .map_err(AccessError::Read)?;
-        let full = page.len() == PAGE;
-        if let Some((last, _)) = page.last() {
-            from = [last.as_slice(), &[0]].concat();
-        }
+    let mut pages = store.pages(Table::Access, Key::path(kind.name()).children(), PAGE);
+    while let Some(page) = pages.next().await.map_err(AccessError::Read)? {
         for (key, value) in page {
             rows.push(
                 serde_json::from_slice(&value).map_err(|why| AccessError::Row {
@@ -86,11 +79,19 @@ pub(super) async fn all<T: DeserializeOwned>(
                 })?,
             );
         }
-        if !full {
-            return Ok(rows);
-        }
     }
+    Ok(rows)
 }
 
 /// Rows read at a time while loading.
 const PAGE: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_row_has_its_stored_bytes() {
+        assert_eq!(*Kind::DataKey.key("acc_1"), *b"data_key/acc_1");
+    }
+}

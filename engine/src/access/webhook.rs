@@ -1,4 +1,4 @@
-//! Webhooks of an app: URL, signing secret, switch. At most 15 per app (specification 2.9).
+//! Webhooks of an app: URL, signing secret, switch. At most 15 per app (docs/contract/webhooks.md).
 //!
 //! Whether a URL may be reached at all (public addresses, ports) is decided when something is sent
 //! to it, since names can be made to point elsewhere later; here only its form is checked.

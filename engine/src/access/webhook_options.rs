@@ -36,7 +36,7 @@ pub struct EventFilter(Vec<String>);
     deny_unknown_fields
 )]
 pub enum RetryProfile {
-    /// As the specification has it, and the operator's settings: three times, ten minutes apart,
+    /// Default schedule, by the operator's settings: three times, ten minutes apart,
     /// whatever the receiver asks for.
     #[default]
     Spec,
@@ -87,7 +87,7 @@ impl EventFilter {
 }
 
 impl RetryProfile {
-    /// Whether `Retry-After` and `410 Gone` of the receiver are followed. For the specification's
+    /// Whether `Retry-After` and `410 Gone` of the receiver are followed. For the default
     /// schedule each is a failure like any other.
     pub fn follows_receiver(&self) -> bool {
         !matches!(self, Self::Spec)

@@ -8,7 +8,7 @@ use super::verdict::{self, MatchedResult, Verdict};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::ConnectionId;
 use switchyard_core::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
-use switchyard_store::{Batch, CommitError, Direction, Table, prefix_end};
+use switchyard_store::{Batch, CommitError, Direction, Table};
 
 /// Due time of a callback that waits for the end of our own call, in case that end is never
 /// reported: later than any call lasts. The gateway then reads the callback once more.
@@ -50,7 +50,7 @@ pub(super) async fn after_our_call(
 }
 
 /// Records a panic of the engine during the processing of a callback.
-pub(super) async fn stumbled(engine: &Engine, which: CallbackKey) -> Result<(), EngineError> {
+pub(super) async fn gateway_failed(engine: &Engine, which: CallbackKey) -> Result<(), EngineError> {
     let Some(before) = row::load(engine.store(), which).await? else {
         return Ok(());
     };
@@ -151,11 +151,10 @@ async fn make_room(
         CallbackState::Refused | CallbackState::Ignored => CALLBACKS_REFUSED,
         CallbackState::Waiting | CallbackState::Matched => return Ok(()),
     };
-    let prefix = row::state_prefix(connection, state);
-    let end = prefix_end(&prefix);
+    let range = row::state_prefix(connection, state).range();
     let first = async |count| {
-        let store = engine.store();
-        let rows = store.scan(Table::Callback, &prefix, &end, Direction::Forward, count);
+        let (store, from, to) = (engine.store(), range.from(), range.to());
+        let rows = store.scan(Table::Callback, from, to, Direction::Forward, count);
         rows.await
     };
     let count = match engine.callbacks().keep(connection, state, true) {

@@ -5,7 +5,7 @@ use super::row::{self, Callback, CallbackKey, CallbackState};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::{CallbackId, ConnectionId, TransactionId};
 use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
-use switchyard_store::{Direction, Table, prefix_end};
+use switchyard_store::{Direction, Table};
 
 /// Query for callbacks of a connection, newest first.
 #[derive(Clone, Copy, Debug)]
@@ -26,20 +26,20 @@ impl Engine {
         &self,
         query: &CallbackQuery,
     ) -> Result<Vec<Callback>, EngineError> {
-        let prefix = match query.state {
+        let listed = match query.state {
             Some(state) => row::state_prefix(query.connection, state),
             None => row::main_prefix(query.connection),
         };
-        let to = match query.before {
-            Some(before) => [&prefix[..], &before.ulid().to_bytes()].concat(),
-            None => prefix_end(&prefix),
-        };
+        let mut range = listed.range();
+        if let Some(before) = query.before {
+            range = range.ending_at(listed.with(before));
+        }
         let rows = self
             .store()
             .scan(
                 Table::Callback,
-                &prefix,
-                &to,
+                range.from(),
+                range.to(),
                 Direction::Backward,
                 query.limit,
             )
@@ -98,13 +98,13 @@ impl Engine {
         &self,
         transaction: TransactionId,
     ) -> Result<Vec<Callback>, EngineError> {
-        let prefix = row::transaction_prefix(transaction);
+        let range = row::transaction_prefix(transaction).range();
         let rows = self
             .store()
             .scan(
                 Table::Callback,
-                &prefix,
-                &prefix_end(&prefix),
+                range.from(),
+                range.to(),
                 Direction::Forward,
                 CALLBACKS_PER_TRANSACTION,
             )

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use super::row::{self, AWAITED, Callback, CallbackKey, CallbackState};
 use crate::engine::{Engine, EngineError};
-use switchyard_core::ids::ConnectionId;
 use switchyard_core::limits::CALLBACK_MATCH_WINDOW;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Transaction;
 use switchyard_records::{self as records, Name};
-use switchyard_store::{Batch, CommitError, Direction, Table, prefix_end};
+use switchyard_store::{Batch, CommitError, Direction, Table};
 
 /// Queues the callbacks that are parked for a name that this commit made known.
 pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Transaction) {
@@ -38,19 +37,19 @@ pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Tr
 }
 
 async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
-    let prefix = row::name_prefix(name);
+    let range = row::name_prefix(name).range();
     let rows = engine
         .store()
         .scan(
             Table::Callback,
-            &prefix,
-            &prefix_end(&prefix),
+            range.from(),
+            range.to(),
             Direction::Forward,
             PAGE,
         )
         .await?;
     for (key, connection) in &rows {
-        if let Some(which) = waiting_in(key, connection) {
+        if let Some((_, which)) = waiting_in(key, connection) {
             change(engine, which, have_another_look).await?;
         }
     }
@@ -60,19 +59,15 @@ async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
 /// Scans all parked callbacks: queues those whose transaction has appeared, and unparks those past
 /// the match window. Returns whether any stay parked.
 pub(super) async fn rescan(engine: &Engine) -> Result<bool, EngineError> {
-    let (mut from, to) = row::from_connection(AWAITED, None);
     let young = engine.clock().now().minus(CALLBACK_MATCH_WINDOW);
     let mut waits = false;
-    loop {
-        let rows = engine
-            .store()
-            .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
-            .await?;
+    let parked = row::of_kind(AWAITED);
+    let mut pages = engine.store().pages(Table::Callback, parked, PAGE);
+    while let Some(rows) = pages.next().await? {
         for (key, connection) in &rows {
-            let Some(which) = waiting_in(key, connection) else {
+            let Some((name, which)) = waiting_in(key, connection) else {
                 continue;
             };
-            let name = &key[1..key.len() - END];
             let is_known = engine.store().get(Table::Index, name).await?.is_some();
             if is_known {
                 change(engine, which, have_another_look).await?;
@@ -82,11 +77,8 @@ pub(super) async fn rescan(engine: &Engine) -> Result<bool, EngineError> {
                 waits = true;
             }
         }
-        match rows.last() {
-            Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
-            _ => return Ok(waits),
-        }
     }
+    Ok(waits)
 }
 
 /// Queues a callback again.
@@ -138,17 +130,17 @@ pub(super) fn came_before(which: CallbackKey, moment: Timestamp) -> bool {
     came < moment.as_millis()
 }
 
-fn waiting_in(key: &[u8], connection: &[u8]) -> Option<CallbackKey> {
-    let connection: ConnectionId = row::connection_of(connection)?;
-    let callback = row::callback_in(key).filter(|_| key.len() > END)?;
-    Some(CallbackKey {
+/// Name and identity of a parked callback.
+fn waiting_in<'k>(key: &'k [u8], connection: &[u8]) -> Option<(&'k [u8], CallbackKey)> {
+    let connection = row::connection_of(connection)?;
+    let (name, callback) = row::parked_in(key)?;
+    let which = CallbackKey {
         connection,
         callback,
-    })
+    };
+    Some((name, which))
 }
 
-/// Bytes after the name in a key: a zero byte and the callback id.
-const END: usize = 17;
 const PAGE: usize = 250;
 const TRIES: usize = 5;
 const PAUSE: Duration = Duration::from_secs(1);

@@ -11,13 +11,14 @@ use super::verdict::MatchedResult;
 use super::{apply, match_pending, reprocess};
 use crate::engine::{Engine, EngineError};
 use crate::queue::{
-    Ended, Executed, Item, KeyRange, LaneLimits, Queue, QueueContext, QueueError, QueueHandler,
-    QueueLimits,
+    Executed, Item, LaneLimits, Queue, QueueContext, QueueError, QueueHandler, QueueLimits,
+    RowState,
 };
 use switchyard_core::ids::{CallbackId, ConnectionId};
 use switchyard_core::limits::{CALLBACK_MAILBOX, CALLBACKS_IN_FLIGHT};
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, CommitError, Direction, Table};
+use switchyard_store::{Batch, CommitError, KeyRange, KeyReader, Table};
+use switchyard_system::trace::{Span, SpanKind};
 
 /// Poll interval of the gateways' versions.
 const TICK: Duration = Duration::from_millis(200);
@@ -48,7 +49,7 @@ impl QueueHandler for CallbackQueue {
     }
 
     fn all() -> KeyRange {
-        row::from_connection(QUEUE, None)
+        row::of_kind(QUEUE)
     }
 
     fn range(connection: ConnectionId, from: Timestamp) -> KeyRange {
@@ -56,8 +57,8 @@ impl QueueHandler for CallbackQueue {
     }
 
     fn read_key(key: &[u8]) -> Option<(ConnectionId, CallbackId, Timestamp)> {
-        let (connection, callback) = (row::connection_in(key)?, row::callback_in(key)?);
-        Some((connection, callback, row::due_in(key)?))
+        let which = row::which_in(key)?;
+        Some((which.connection, which.callback, row::due_in(key)?))
     }
 
     fn read_row(_: &[u8], _: &[u8]) -> Result<CallbackRow, QueueError> {
@@ -75,25 +76,32 @@ impl QueueHandler for CallbackQueue {
         let engine = &self.0;
         let which = key_of(connection, item);
         let heard = item.row.0.lock().take();
+        let span = Span::begin("callback", SpanKind::Consumer);
+        span.set("callback.id", || which.callback.to_string());
+        span.set("connection.id", || which.connection.to_string());
         let applied = match heard {
-            Some(heard) => apply::after_our_call(engine, which, heard).await,
-            None => apply::with(engine, which).await,
+            Some(heard) => {
+                span.scope(apply::after_our_call(engine, which, heard))
+                    .await
+            }
+            None => span.scope(apply::with(engine, which)).await,
         };
+        drop(span);
         engine.callbacks().processed.notify_one();
         match applied {
             Ok(heard) => {
                 *item.row.0.lock() = heard;
                 // If the callback is still queued, it is due then or later.
-                Ended::DueAt(item.due)
+                RowState::DueAt(item.due)
             }
-            Err(EngineError::Stopping) => Ended::Unchanged,
+            Err(EngineError::Stopping) => RowState::Unchanged,
             Err(error) => {
                 tracing::error!(
                     callback.id = %which.callback,
                     %error,
                     "failed to process a callback"
                 );
-                Ended::Unchanged
+                RowState::Unchanged
             }
         }
         .into()
@@ -111,10 +119,10 @@ impl QueueHandler for CallbackQueue {
         true
     }
 
-    async fn panicked(&self, connection: ConnectionId, item: &Item<Self>) -> Ended {
-        match apply::stumbled(&self.0, key_of(connection, item)).await {
-            Ok(()) => Ended::DueAt(item.due),
-            Err(_) => Ended::Unchanged,
+    async fn panicked(&self, connection: ConnectionId, item: &Item<Self>) -> RowState {
+        match apply::gateway_failed(&self.0, key_of(connection, item)).await {
+            Ok(()) => RowState::DueAt(item.due),
+            Err(_) => RowState::Unchanged,
         }
     }
 }
@@ -183,23 +191,19 @@ async fn count_queued(engine: &Engine, began: Timestamp) -> bool {
 /// When the store cannot be read. Nothing was counted then, so that a repetition counts once.
 async fn recover_queued(engine: &Engine, began: Timestamp) -> Result<(), EngineError> {
     let mut queued = BTreeMap::<ConnectionId, u64>::new();
-    let (mut from, to) = row::from_connection(QUEUE, None);
-    loop {
-        let rows = engine
-            .store()
-            .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
-            .await?;
+    let mut pages = engine
+        .store()
+        .pages(Table::Callback, row::of_kind(QUEUE), PAGE);
+    while let Some(rows) = pages.next().await? {
         for (key, size) in &rows {
-            let (Some(connection), Some(callback)) =
-                (row::connection_in(key), row::callback_in(key))
-            else {
+            let Some(which) = row::which_in(key) else {
                 continue;
             };
-            let size = size.as_slice().try_into().map_or(0, u32::from_be_bytes);
-            let which = CallbackKey {
+            let CallbackKey {
                 connection,
                 callback,
-            };
+            } = which;
+            let size = KeyReader::new(size).take::<u32>().unwrap_or(0);
             let came = i64::try_from(callback.ulid().timestamp_ms()).unwrap_or(0);
             let lies_ahead = came > engine.clock().now().as_millis();
             if lies_ahead {
@@ -208,10 +212,6 @@ async fn recover_queued(engine: &Engine, began: Timestamp) -> Result<(), EngineE
             if came < began.as_millis() || lies_ahead {
                 *queued.entry(connection).or_default() += u64::from(size);
             }
-        }
-        match rows.last() {
-            Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
-            _ => break,
         }
     }
     if !match_pending::rescan(engine).await? {

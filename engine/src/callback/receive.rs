@@ -183,7 +183,7 @@ impl Engine {
             attempt: None,
             note: None,
             request: None,
-            stumbled: None,
+            failed_version: None,
             awaits: false,
             version: 0,
         }

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use super::match_pending::{change, have_another_look};
 use super::recipient;
-use super::row::{self, CallbackKey, CallbackState, STUMBLED};
+use super::row::{self, CallbackKey, CallbackState, FAILED_VERSION};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::limits::CALLBACK_TRIES;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Direction, Table};
+use switchyard_store::Table;
 
 /// Progress of reprocessing.
 #[derive(Default)]
@@ -25,12 +25,12 @@ pub(super) struct ReprocessState {
     /// Current version of each gateway at the last poll; `None` before the first poll.
     current: Option<BTreeMap<String, String>>,
     /// Last callback given to each gateway, until it is read successfully or the pause ends.
-    reading: BTreeMap<String, Reading>,
+    reading: BTreeMap<String, ReprocessEntry>,
     /// Whether a free gateway may have unread dead letters.
     is_left: bool,
 }
 
-struct Reading {
+struct ReprocessEntry {
     which: CallbackKey,
     since: Timestamp,
 }
@@ -74,43 +74,30 @@ impl ReprocessState {
     /// Queues one dead letter for each free gateway whose current version is not the one that
     /// failed.
     async fn give_one_each(&mut self, engine: &Engine) -> Result<(), EngineError> {
-        let (mut from, to) = row::from_connection(STUMBLED, None);
-        loop {
-            let rows = engine
-                .store()
-                .scan(Table::Callback, &from, &to, Direction::Forward, PAGE)
-                .await?;
-            for (key, stumbled) in &rows {
-                let (Some(connection), Some(callback)) =
-                    (row::connection_in(key), row::callback_in(key))
-                else {
-                    continue;
-                };
-                let which = CallbackKey {
-                    connection,
-                    callback,
-                };
-                self.give(engine, which, stumbled).await?;
-            }
-            match rows.last() {
-                Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
-                _ => return Ok(()),
+        let dead_letters = row::of_kind(FAILED_VERSION);
+        let mut pages = engine.store().pages(Table::Callback, dead_letters, PAGE);
+        while let Some(rows) = pages.next().await? {
+            for (key, failed_version) in &rows {
+                if let Some(which) = row::which_in(key) {
+                    self.give(engine, which, failed_version).await?;
+                }
             }
         }
+        Ok(())
     }
 
     async fn give(
         &mut self,
         engine: &Engine,
         which: CallbackKey,
-        stumbled: &[u8],
+        failed_version: &[u8],
     ) -> Result<(), EngineError> {
         let Some(recipient) = recipient::find(engine, which.connection) else {
             return Ok(());
         };
         let current = self.current.as_ref();
         let version = current.and_then(|current| current.get(&recipient.gateway));
-        let is_for_it = version.is_some_and(|version| version.as_bytes() != stumbled);
+        let is_for_it = version.is_some_and(|version| version.as_bytes() != failed_version);
         if !is_for_it || self.reading.contains_key(&recipient.gateway) {
             return Ok(());
         }
@@ -121,7 +108,7 @@ impl ReprocessState {
         if given.await?.is_some() {
             let since = engine.clock().now();
             self.reading
-                .insert(recipient.gateway, Reading { which, since });
+                .insert(recipient.gateway, ReprocessEntry { which, since });
         }
         Ok(())
     }
@@ -131,7 +118,7 @@ impl ReprocessState {
 async fn was_read_well(engine: &Engine, which: CallbackKey) -> Result<bool, EngineError> {
     let callback = row::load(engine.store(), which).await?;
     Ok(callback.is_none_or(|callback| {
-        callback.state != CallbackState::Waiting && callback.stumbled.is_none()
+        callback.state != CallbackState::Waiting && callback.failed_version.is_none()
     }))
 }
 

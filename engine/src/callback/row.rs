@@ -16,7 +16,6 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use ulid::Ulid;
 
 use crate::access::Sealed;
 use switchyard_core::environment::Environment;
@@ -24,7 +23,7 @@ use switchyard_core::ids::{AppId, AttemptId, CallbackId, ConnectionId, Transacti
 use switchyard_core::time::Timestamp;
 use switchyard_gateway_host::ShownRequest;
 use switchyard_records::{Name, RecordError};
-use switchyard_store::{Batch, Store, Table, prefix_end};
+use switchyard_store::{Batch, Key, KeyRange, KeyReader, Store, Table};
 
 /// Request from a provider, with the result of its processing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,7 +57,7 @@ pub struct Callback {
     pub request: Option<ShownRequest>,
     /// SHA-256 of the gateway version that failed at the last try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stumbled: Option<String>,
+    pub failed_version: Option<String>,
     /// Whether the callback is parked until a transaction with its name appears.
     pub awaits: bool,
     /// Version of the row: number of writes.
@@ -157,29 +156,27 @@ impl Callback {
     }
 
     /// Rows derived from the callback.
-    fn derived(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
-        let id = self.id.ulid().to_bytes();
+    fn derived(&self) -> BTreeMap<Key, Vec<u8>> {
+        let connection = || Key::new().with(self.connection).into();
         let mut rows = BTreeMap::new();
-        rows.insert(
-            [&state_prefix(self.connection, self.state)[..], &id].concat(),
-            Vec::new(),
-        );
+        let in_state = state_prefix(self.connection, self.state);
+        rows.insert(in_state.with(self.id), Vec::new());
         if let Some(at) = self.next_try_at {
-            rows.insert(queue_key(self.which(), at), self.bytes.to_be_bytes().into());
+            let size = Key::new().with(self.bytes);
+            rows.insert(queue_key(self.which(), at), size.into());
         }
         if self.awaits {
             for name in self.names() {
-                let key = [&name_prefix(&name)[..], &id].concat();
-                rows.insert(key, self.connection.ulid().to_bytes().into());
+                rows.insert(name_prefix(&name).with(self.id), connection());
             }
         }
-        if let Some(version) = self.stumbled.as_ref().filter(|_| self.is_put_down()) {
-            let key = [&of_connection(STUMBLED, self.connection)[..], &id].concat();
+        if let Some(version) = self.failed_version.as_ref().filter(|_| self.is_put_down()) {
+            let key = of_connection(FAILED_VERSION, self.connection).with(self.id);
             rows.insert(key, version.clone().into_bytes());
         }
         if let Some(transaction) = self.transaction {
-            let key = [&transaction_prefix(transaction)[..], &id].concat();
-            rows.insert(key, self.connection.ulid().to_bytes().into());
+            let key = transaction_prefix(transaction).with(self.id);
+            rows.insert(key, connection());
         }
         rows
     }
@@ -254,114 +251,114 @@ pub(super) fn damaged(id: CallbackId) -> RecordError {
     }
 }
 
-fn main_key(which: CallbackKey) -> Vec<u8> {
-    let mut key = main_prefix(which.connection);
-    key.extend_from_slice(&which.callback.ulid().to_bytes());
-    key
+fn main_key(which: CallbackKey) -> Key {
+    main_prefix(which.connection).with(which.callback)
 }
 
-fn raw_key(which: CallbackKey) -> Vec<u8> {
-    let mut key = of_connection(RAW, which.connection);
-    key.extend_from_slice(&which.callback.ulid().to_bytes());
-    key
+fn raw_key(which: CallbackKey) -> Key {
+    of_connection(RAW, which.connection).with(which.callback)
 }
 
-/// Prefix of all callbacks of a connection, in order of arrival.
-pub(super) fn main_prefix(connection: ConnectionId) -> Vec<u8> {
+/// Beginning of the keys of all callbacks of a connection, in order of arrival.
+pub(super) fn main_prefix(connection: ConnectionId) -> Key {
     of_connection(MAIN, connection)
 }
 
-/// Prefix of a connection's callbacks in one state, in order of arrival.
-pub(super) fn state_prefix(connection: ConnectionId, state: CallbackState) -> Vec<u8> {
-    let mut key = of_connection(STATE, connection);
-    key.push(state.letter());
-    key
+/// Beginning of the keys of a connection's callbacks in one state, in order of arrival.
+pub(super) fn state_prefix(connection: ConnectionId, state: CallbackState) -> Key {
+    of_connection(STATE, connection).with(state.letter())
 }
 
-/// Prefix of the callbacks that are parked for an attempt of this name.
-pub(super) fn name_prefix(name: &Name) -> Vec<u8> {
-    [&[AWAITED][..], &name.key(), &[0]].concat()
+/// Beginning of the keys of the callbacks that are parked for an attempt of this name.
+pub(super) fn name_prefix(name: &Name) -> Key {
+    Key::of(AWAITED).row(&name.key()).with(NAME_END)
 }
 
-pub(super) fn transaction_prefix(transaction: TransactionId) -> Vec<u8> {
-    [&[TRANSACTION][..], transaction.to_string().as_bytes(), b"/"].concat()
+pub(super) fn transaction_prefix(transaction: TransactionId) -> Key {
+    Key::of(TRANSACTION).text(transaction).child("")
 }
 
-fn queue_key(which: CallbackKey, at: Timestamp) -> Vec<u8> {
-    let mut key = of_connection(QUEUE, which.connection);
-    key.extend_from_slice(&moment(at));
-    key.extend_from_slice(&which.callback.ulid().to_bytes());
-    key
+fn queue_key(which: CallbackKey, at: Timestamp) -> Key {
+    let queue = of_connection(QUEUE, which.connection);
+    queue.with(at).with(which.callback)
 }
 
 /// Key range of a connection's callbacks that are due at `at` or later.
-pub(super) fn queue(connection: ConnectionId, at: Timestamp) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn queue(connection: ConnectionId, at: Timestamp) -> KeyRange {
     let queue = of_connection(QUEUE, connection);
-    ([&queue[..], &moment(at)].concat(), prefix_end(&queue))
+    queue.range().starting_at(queue.with(at))
+}
+
+/// Key range of all rows of one kind.
+pub(super) fn of_kind(kind: u8) -> KeyRange {
+    Key::of(kind).range()
 }
 
 /// Due time in a key of kind `q`.
 pub(super) fn due_in(key: &[u8]) -> Option<Timestamp> {
-    let micros = u64::from_be_bytes(*key.get(17..)?.first_chunk()?);
-    i64::try_from(micros).ok().map(Timestamp::from_micros)
+    behind_connection(key)?.1.take()
 }
 
-/// Key range of all rows of one kind after those of `connection`, or of all connections.
-pub(super) fn from_connection(kind: u8, connection: Option<ConnectionId>) -> (Vec<u8>, Vec<u8>) {
-    let from = match connection {
-        Some(connection) => prefix_end(&of_connection(kind, connection)),
-        None => vec![kind],
-    };
-    (from, prefix_end(&[kind]))
+/// Connection and callback in a key of kind `n`, `k`, `q` or `s`.
+pub(super) fn which_in(key: &[u8]) -> Option<CallbackKey> {
+    Some(CallbackKey {
+        connection: behind_connection(key)?.0,
+        callback: callback_in(key)?,
+    })
 }
 
-/// Connection in a key of kind `n`, `k`, `q` or `s`.
-pub(super) fn connection_in(key: &[u8]) -> Option<ConnectionId> {
-    let ulid = key.get(1..17)?.try_into().ok()?;
-    Some(ConnectionId::new(Ulid::from_bytes(ulid)))
+/// Connection and state in a key of kind `k`.
+pub(super) fn state_in(key: &[u8]) -> Option<(ConnectionId, CallbackState)> {
+    let (connection, mut rest) = behind_connection(key)?;
+    Some((connection, CallbackState::of_letter(rest.take()?)?))
 }
 
-/// State in a key of kind `k`.
-pub(super) fn state_in(key: &[u8]) -> Option<CallbackState> {
-    key.get(17).copied().and_then(CallbackState::of_letter)
+/// Name and callback in a key of kind `p`. The name is the key of its row in the index table.
+pub(super) fn parked_in(key: &[u8]) -> Option<(&[u8], CallbackId)> {
+    let mut key = KeyReader::of(AWAITED, key)?;
+    let callback = key.take_last()?;
+    (key.take_last::<u8>()? == NAME_END).then_some((key.rest(), callback))
 }
 
 /// Callback at the end of a key of any kind.
 pub(super) fn callback_in(key: &[u8]) -> Option<CallbackId> {
-    key.last_chunk()
-        .map(|ulid| CallbackId::new(Ulid::from_bytes(*ulid)))
+    KeyReader::new(key).take_last()
 }
 
 /// Connection in the value of a row.
 pub(super) fn connection_of(value: &[u8]) -> Option<ConnectionId> {
-    let ulid = value.try_into().ok()?;
-    Some(ConnectionId::new(Ulid::from_bytes(ulid)))
+    let mut value = KeyReader::new(value);
+    value.take().filter(|_| value.rest().is_empty())
 }
 
-fn of_connection(kind: u8, connection: ConnectionId) -> Vec<u8> {
-    let mut key = Vec::with_capacity(64);
-    key.push(kind);
-    key.extend_from_slice(&connection.ulid().to_bytes());
-    key
+fn of_connection(kind: u8, connection: ConnectionId) -> Key {
+    Key::of(kind).with(connection)
 }
 
-fn moment(at: Timestamp) -> [u8; 8] {
-    u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
+/// Connection in a key, and the parts behind it.
+fn behind_connection(key: &[u8]) -> Option<(ConnectionId, KeyReader<'_>)> {
+    let mut key = KeyReader::new(key);
+    key.take::<u8>()?;
+    Some((key.take()?, key))
 }
 
+/// Byte between the name and the callback in a key of kind `p`.
+const NAME_END: u8 = 0;
 pub(super) const MAIN: u8 = b'n';
 const RAW: u8 = b'b';
 pub(super) const STATE: u8 = b'k';
 pub(super) const QUEUE: u8 = b'q';
 pub(super) const AWAITED: u8 = b'p';
-pub(super) const STUMBLED: u8 = b's';
+pub(super) const FAILED_VERSION: u8 = b's';
 const TRANSACTION: u8 = b't';
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use ulid::Ulid;
 
     use super::*;
+    use switchyard_core::ids::PaymentId;
     use switchyard_core::testing::START;
     use switchyard_store::Direction;
 
@@ -382,6 +379,44 @@ mod tests {
         let mut batch = Batch::new();
         write(&mut batch, before, after);
         store.commit(batch).await.unwrap();
+    }
+
+    #[test]
+    fn the_keys_of_a_callback_have_their_stored_bytes() {
+        let at = Timestamp::from_micros(0x0102_0304);
+        let all = Callback {
+            next_try_at: Some(at),
+            awaits: true,
+            provider_id: Some("ch_1".to_owned()),
+            transaction: Some(TransactionId::Payment(PaymentId::new(Ulid::nil()))),
+            ..callback()
+        };
+        let [connection, id] = [2, 1].map(|low| Ulid::from_parts(1, low).to_bytes());
+        let name = all.id_name().unwrap().key();
+        let payment = b"tpy_00000000000000000000000000/";
+        let keys = [
+            [&b"k"[..], &connection, &[all.state.letter()], &id].concat(),
+            [&b"p"[..], &name, &[0], &id].concat(),
+            [&b"q"[..], &connection, &[0, 0, 0, 0, 1, 2, 3, 4], &id].concat(),
+            [&payment[..], &id].concat(),
+        ];
+        let derived: Vec<Vec<u8>> = all.derived().into_keys().map(Key::into).collect();
+        assert_eq!(derived, keys);
+        let main = main_key(all.which());
+        assert_eq!(*main, [&b"n"[..], &connection, &id].concat());
+        assert_eq!(
+            *raw_key(all.which()),
+            [&b"b"[..], &connection, &id].concat()
+        );
+        let [in_state, parked, queued, _] = &keys;
+        assert_eq!(state_in(in_state), Some((all.connection, all.state)));
+        assert_eq!(parked_in(parked), Some((&name[..], all.id)));
+        assert_eq!(
+            (which_in(queued), due_in(queued)),
+            (Some(all.which()), Some(at))
+        );
+        assert_eq!(connection_of(&connection), Some(all.connection));
+        assert_eq!(connection_of(b"short"), None);
     }
 
     #[tokio::test]

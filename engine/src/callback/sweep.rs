@@ -6,33 +6,34 @@ use super::row::{self, CallbackKey, CallbackState, STATE};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::ConnectionId;
-use switchyard_core::limits::{CALLBACK_LOOSE_RETENTION, CALLBACK_RETENTION};
+use switchyard_core::limits::{CALLBACK_RETENTION, CALLBACK_UNMATCHED_RETENTION};
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, CommitError, Direction, Table, prefix_end};
+use switchyard_store::{Batch, CommitError, Direction, Table};
 
 /// Rescans parked callbacks and deletes those past their retention. Returns the number of deleted
 /// callbacks.
 pub(crate) async fn sweep(engine: &Engine) -> Result<u64, EngineError> {
     rescan(engine).await?;
-    let (mut from, to) = row::from_connection(STATE, None);
+    let mut range = row::of_kind(STATE);
     let mut gone = 0;
     // One pass for each list: the callbacks of a connection in one state.
     loop {
+        let (from, to) = (range.from(), range.to());
         let first = engine
             .store()
-            .scan(Table::Callback, &from, &to, Direction::Forward, 1)
+            .scan(Table::Callback, from, to, Direction::Forward, 1)
             .await?;
         let Some((key, _)) = first.first() else {
             return Ok(gone);
         };
-        let (Some(connection), Some(state)) = (row::connection_in(key), row::state_in(key)) else {
-            from = prefix_end(key);
+        let Some((connection, state)) = row::state_in(key) else {
+            range = range.behind_row(key);
             continue;
         };
         if let Some(before) = kept_since(engine, connection, state) {
             gone += delete_older(engine, connection, state, before).await?;
         }
-        from = prefix_end(&row::state_prefix(connection, state));
+        range = range.behind(row::state_prefix(connection, state).range());
     }
 }
 
@@ -51,7 +52,7 @@ fn kept_since(
         CallbackState::Matched if is_sandbox => engine.settings().sandbox_retention,
         CallbackState::Matched => CALLBACK_RETENTION,
         CallbackState::Unmatched | CallbackState::Refused | CallbackState::Ignored => {
-            CALLBACK_LOOSE_RETENTION
+            CALLBACK_UNMATCHED_RETENTION
         }
     };
     Some(engine.clock().now().minus(retention))
@@ -63,20 +64,12 @@ async fn delete_older(
     state: CallbackState,
     before: Timestamp,
 ) -> Result<u64, EngineError> {
-    let mut from = row::state_prefix(connection, state);
-    let to = prefix_end(&from);
+    let range = row::state_prefix(connection, state).range();
     let mut gone = 0;
-    loop {
-        let rows = engine
-            .store()
-            .scan(Table::Callback, &from, &to, Direction::Forward, CHUNK)
-            .await?;
-        let Some((last, _)) = rows.last() else {
-            return Ok(gone);
-        };
-        from = [&last[..], &[0]].concat();
+    let mut pages = engine.store().pages(Table::Callback, range, CHUNK);
+    while let Some(rows) = pages.next().await? {
         let (mut batch, mut count) = (Batch::new(), 0);
-        let mut is_over = rows.len() < CHUNK;
+        let mut is_over = false;
         for callback in rows.iter().filter_map(|(key, _)| row::callback_in(key)) {
             let which = CallbackKey {
                 connection,
@@ -103,9 +96,10 @@ async fn delete_older(
             Err(error) => return Err(error.into()),
         }
         if is_over {
-            return Ok(gone);
+            break;
         }
     }
+    Ok(gone)
 }
 
 /// Callbacks per commit.

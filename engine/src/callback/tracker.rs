@@ -12,7 +12,7 @@ use super::row::CallbackState;
 use crate::queue::Queue;
 use switchyard_core::ids::{AttemptId, ConnectionId};
 use switchyard_core::limits::{
-    CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_HEARD,
+    CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_REMEMBERED,
     CALLBACKS_WAITING_BYTES,
 };
 use switchyard_core::time::Timestamp;
@@ -100,7 +100,7 @@ impl CallbackTracker {
     /// Records that the result of a query about an ended attempt, sent at `at`, is stored.
     pub(super) fn note_query_result(&self, attempt: AttemptId, at: Timestamp) {
         let mut heard = self.heard.lock();
-        if heard.len() >= CALLBACKS_HEARD {
+        if heard.len() >= CALLBACKS_REMEMBERED {
             heard.clear();
         }
         heard.insert(attempt, at);
@@ -219,7 +219,7 @@ mod tests {
             !desk.was_queried_since(attempt(1), before),
             "of another one"
         );
-        for number in 1..=CALLBACKS_HEARD as u128 {
+        for number in 1..=CALLBACKS_REMEMBERED as u128 {
             desk.note_query_result(attempt(number), asked);
         }
         assert!(

@@ -23,7 +23,7 @@ use switchyard_gateway_host::{
     CallbackCall, CallbackSaid, Journal, Operation, ProviderCall, Version,
 };
 use switchyard_records::{attempt_named, attempts_with_id};
-use switchyard_store::{Direction, Table, prefix_end};
+use switchyard_store::{Direction, Table};
 
 /// Decision about a callback.
 pub(super) enum Verdict {
@@ -164,14 +164,14 @@ struct Found {
     is_trusted: bool,
 }
 
-type Said = Result<CallbackSaid, String>;
+type CallbackAnswer = Result<CallbackSaid, String>;
 
 /// Asks the gateway to read the callback. `None`: the gateway is not loaded.
 async fn ask_gateway(
     engine: &Engine,
     callback: &mut Callback,
     recipient: &Recipient,
-) -> Result<Option<(Said, Vec<ProviderCall>)>, EngineError> {
+) -> Result<Option<(CallbackAnswer, Vec<ProviderCall>)>, EngineError> {
     let Some(gateway) = engine.gateways().reader(&recipient.gateway) else {
         return Ok(None);
     };
@@ -191,7 +191,7 @@ async fn ask_gateway(
     };
     let end = engine.gateways().callback(call).await;
     callback.request = Some(end.shown);
-    callback.stumbled = end.said.is_err().then_some(version);
+    callback.failed_version = end.said.is_err().then_some(version);
     Ok(Some((end.said, end.exchanges)))
 }
 
@@ -477,13 +477,13 @@ fn has_ended(tx: &Transaction, attempt: &Attempt) -> bool {
 
 /// Whether the number of kept callbacks of the transaction is at its limit.
 async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool, EngineError> {
-    let prefix = row::transaction_prefix(transaction);
+    let range = row::transaction_prefix(transaction).range();
     let rows = engine
         .store()
         .scan(
             Table::Callback,
-            &prefix,
-            &prefix_end(&prefix),
+            range.from(),
+            range.to(),
             Direction::Forward,
             CALLBACKS_PER_TRANSACTION,
         )

@@ -14,7 +14,8 @@ use switchyard_core::routing::{Eligibility, Offer};
 use switchyard_core::transaction::{Attempt, AttemptState, Candidate, Kind, Transaction};
 use switchyard_gateway_host::{Direction, Operation, Version, direction};
 
-/// Name of the test gateway's account in sandbox, where no connection names it (decisions 5).
+/// Name of the test gateway's account in sandbox, where no connection names it
+/// (docs/contract/test-gateway.md).
 const SANDBOX_ACCOUNT: &str = "Switchyard Test Gateway";
 
 impl Engine {

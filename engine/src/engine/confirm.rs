@@ -85,13 +85,13 @@ impl Engine {
             route,
         };
         let command = Command::Confirm(Box::new(confirm));
-        let told = self
+        let result = self
             .send_and_wait(tx.id, Some(tx), command, |tx| {
                 tx.state == State::AwaitingGateway
             })
             .await;
-        self.uncount_refused(counted, &told).await;
-        told
+        self.uncount_refused(counted, &result).await;
+        result
     }
 
     /// The payer does not want to pay. An attempt that is open is called off, where its gateway can
@@ -128,14 +128,14 @@ impl Engine {
     ) -> Result<Arc<Transaction>, EngineError> {
         let mut live = self.watch(id);
         live.borrow_and_update();
-        let told = self.registry().send_about(self, id, seen, command).await?;
-        if !waits(&told) {
-            return Ok(told);
+        let current = self.registry().send_about(self, id, seen, command).await?;
+        if !waits(&current) {
+            return Ok(current);
         }
         let came_back = async {
             while live.changed().await.is_ok() {
                 let latest = live.borrow_and_update().transaction.clone();
-                if let Some(tx) = latest.filter(|tx| tx.version > told.version && !waits(tx)) {
+                if let Some(tx) = latest.filter(|tx| tx.version > current.version && !waits(tx)) {
                     return Some(tx);
                 }
             }

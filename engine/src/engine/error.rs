@@ -3,6 +3,7 @@
 use super::fields::FieldProblem;
 use crate::access::AccessError;
 use crate::quota::{Exceeded, QuotaError};
+use switchyard_core::money::Currency;
 use switchyard_core::transaction::Refusal;
 use switchyard_records::RecordError;
 use switchyard_store::{CommitError, StoreError};
@@ -40,6 +41,9 @@ pub enum EngineError {
     Unavailable(String),
     #[error("A stored row is not readable: {0}")]
     Damaged(RecordError),
+    /// A sum of many amounts is larger than an amount can be.
+    #[error("The sum of the amounts in {0} is too large: ask for a shorter time.")]
+    SumTooLarge(Currency),
     #[error("The credentials of the connection could not be opened.")]
     Credentials(#[from] AccessError),
     /// A defect of ours, caught where it happened. The transaction is as it was before.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Engine, EngineError, ProviderList};
-use crate::hold::{Held, Open, Sums};
+use crate::hold::{HoldState, Open, Sums};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, TransactionId};
 use switchyard_core::money::{Amount, Currency};
@@ -17,7 +17,7 @@ use switchyard_store::Restored;
 /// The report on a hold.
 #[derive(Clone, Debug)]
 pub struct HoldReport {
-    pub held: Arc<Held>,
+    pub held: Arc<HoldState>,
     /// Times between which requests were acknowledged that the store does not know, their
     /// idempotency keys included. `None`: the store was not restored as far as is known.
     pub lost: Option<(Timestamp, Timestamp)>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{Engine, EngineError};
 use crate::access::Caller;
-use crate::idempotency::Once;
+use crate::idempotency::KeyedResponse;
 use crate::processing::{NotCommitted, Step, commit};
 use crate::quota::{PAYOUT_SPAN, Reservation};
 use switchyard_core::directory::phone::normalise;
@@ -21,6 +21,7 @@ use switchyard_core::transaction::{
 };
 use switchyard_records::{self as records, NewCustomer};
 use switchyard_store::{Batch, CommitError};
+use switchyard_system::trace::TraceContext;
 
 /// Attempts to commit a new transaction. An attempt conflicts if another request stores the same
 /// customer at the same moment.
@@ -82,13 +83,13 @@ impl Initialization {
 
 impl Engine {
     /// Stores a payment and returns it; it is durable then. The request's fields were checked by
-    /// the caller. `once` belongs to a request with an idempotency key: the commit that stores the
+    /// the caller. `keyed` belongs to a request with an idempotency key: the commit that stores the
     /// payment stores its response, too.
     pub async fn initialize_payment(
         &self,
         caller: &Caller,
         new: NewPayment,
-        once: Option<&Once<'_>>,
+        keyed: Option<&KeyedResponse<'_>>,
     ) -> Result<Arc<Transaction>, EngineError> {
         let now = self.clock().now();
         let details = Details::Payment(PaymentDetails {
@@ -108,17 +109,17 @@ impl Engine {
             context: new.context,
         };
         // A large state machine that is moved from call to call would be copied each time.
-        Box::pin(self.create(caller, new, once, None)).await
+        Box::pin(self.create(caller, new, keyed, None)).await
     }
 
-    /// Stores a payout and returns it; it is durable then, and is sent in the background. `once`
+    /// Stores a payout and returns it; it is durable then, and is sent in the background. `keyed`
     /// belongs to a request with an idempotency key: the commit that stores the payout stores its
     /// response, too.
     pub async fn initialize_payout(
         &self,
         caller: &Caller,
         new: NewPayout,
-        once: Option<&Once<'_>>,
+        keyed: Option<&KeyedResponse<'_>>,
     ) -> Result<Arc<Transaction>, EngineError> {
         let reserved = self.reserve_payout(caller, &new).await?;
         let new = Initialization {
@@ -133,14 +134,14 @@ impl Engine {
             }),
             context: new.context,
         };
-        let tx = Box::pin(self.create(caller, new, once, reserved)).await?;
+        let tx = Box::pin(self.create(caller, new, keyed, reserved)).await?;
         let (engine, id) = (self.clone(), tx.id);
-        self.runtime().spawn(async move {
+        self.runtime().spawn(TraceContext::current().scope(async move {
             // Should this fail, the payout's timer wakes it again.
             if let Err(error) = engine.registry().send(&engine, id, Command::Wake).await {
-                tracing::warn!(transaction.id = %id, %error, "A payout was not dispatched at once; its timer will.");
+                tracing::warn!(transaction.id = %id, %error, "failed to dispatch a payout at once, its timer retries");
             }
-        });
+        }));
         Ok(tx)
     }
 
@@ -179,7 +180,7 @@ impl Engine {
         &self,
         caller: &Caller,
         mut new: Initialization,
-        once: Option<&Once<'_>>,
+        keyed: Option<&KeyedResponse<'_>>,
         mut reserved: Option<Reservation>,
     ) -> Result<Arc<Transaction>, EngineError> {
         if self.is_stopping() {
@@ -209,7 +210,7 @@ impl Engine {
                 details: new.details,
                 context: new.context,
             };
-            keep(&mut batch, new.id, once, reserved.as_mut());
+            keep(&mut batch, new.id, keyed, reserved.as_mut());
             let (tx, event) = initiate(transaction, now);
             let step = Step::first(tx, event, now);
             match commit(self, batch, &step).await {
@@ -222,8 +223,8 @@ impl Engine {
                     if let Some(reserved) = &mut reserved {
                         reserved.release();
                     }
-                    if let Some(once) = once
-                        && once.was_overtaken(self.store()).await?
+                    if let Some(keyed) = keyed
+                        && keyed.was_overtaken(self.store()).await?
                     {
                         return Err(EngineError::Overtaken);
                     }
@@ -241,11 +242,11 @@ impl Engine {
 fn keep(
     batch: &mut Batch,
     id: TransactionId,
-    once: Option<&Once<'_>>,
+    keyed: Option<&KeyedResponse<'_>>,
     reserved: Option<&mut Reservation>,
 ) {
-    if let Some(once) = once {
-        once.keep(batch, id);
+    if let Some(keyed) = keyed {
+        keyed.keep(batch, id);
     }
     if let Some(reserved) = reserved {
         reserved.hold_in(batch);

@@ -21,6 +21,7 @@ mod route;
 mod route_preview;
 mod settings;
 mod simulate;
+mod statistics;
 mod submit_code;
 mod verify;
 
@@ -38,13 +39,14 @@ pub use hold_report::{
 };
 pub use initialize::{NewPayment, NewPayout};
 use inner::Inner;
-pub use operator::QueryReport;
+pub use operator::{QueryReport, ResolutionPreview};
 pub use provider_lists::{ListStatus, ProviderList, Unknown, UnknownSum};
 pub use queries::ProviderIds;
 pub(crate) use route::{Plan, Purpose};
 pub use route_preview::RoutePreview;
 pub use settings::EngineSettings;
 pub use simulate::{HypotheticalTransaction, Replay, Replayed, Share, Traffic};
+pub use statistics::{CurrencySums, Group, Statistics, Within};
 
 use crate::access::Access;
 use crate::callback::{self, CallbackTracker};
@@ -96,7 +98,7 @@ impl Engine {
     /// used.
     pub fn start(with: Dependencies) -> std::io::Result<Self> {
         if let Err(error) = descriptors::raise_limit() {
-            tracing::warn!(%error, "The limit on open files stays as it is; many slow webhooks may use it up.");
+            tracing::warn!(%error, "failed to raise the limit on open files");
         }
         let threads = ActorThreads::start()?;
         let webhooks = start_webhooks(&with, &threads)?;
@@ -163,7 +165,7 @@ impl Engine {
         let engine = self.clone();
         let stopped = tokio::task::spawn_blocking(move || engine.threads().stop()).await;
         if stopped.is_err() {
-            tracing::error!("The actors' threads did not stop in order.");
+            tracing::error!("failed to stop the actor threads");
         }
         self.store().close().await && stopped.is_ok()
     }
@@ -225,6 +227,7 @@ fn start_webhooks(with: &Dependencies, threads: &ActorThreads) -> std::io::Resul
 fn start_mails(with: &Dependencies, threads: &ActorThreads) -> std::io::Result<Mails> {
     let dependencies = mail::Dependencies {
         store: with.store.clone(),
+        access: with.access.clone(),
         clock: with.clock.clone(),
         directory: with.directory.clone(),
         service: with.settings.service_name.clone(),
@@ -239,22 +242,22 @@ mod tests {
     use std::time::Duration;
 
     use crate::exchange_rates::FeedSettings;
-    use crate::testing::Wanted;
+    use crate::testing::TestEngineBuilder;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn no_rates_are_fetched_any_more_once_the_engine_has_stopped() {
         let gateways = switchyard_gateway_host::Gateways::default();
-        let wanted = Wanted {
+        let wanted = TestEngineBuilder {
             feed: FeedSettings {
                 url: Some("http://127.0.0.1:1/rates".parse().unwrap()),
                 ..FeedSettings::default()
             },
-            ..Wanted::with(gateways)
+            ..TestEngineBuilder::with(gateways)
         };
-        let bench = wanted.start().await;
-        let fetching = bench.engine.0.fetching.clone();
+        let test = wanted.start().await;
+        let fetching = test.engine.0.fetching.clone();
         assert!(!fetching.is_finished());
-        bench.engine.stop(Duration::from_secs(10)).await;
+        test.engine.stop(Duration::from_secs(10)).await;
         let ended = async {
             while !fetching.is_finished() {
                 tokio::task::yield_now().await;

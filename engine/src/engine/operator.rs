@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use switchyard_core::ids::{CaseId, TransactionId};
+use crate::processing::preview;
+use switchyard_core::ids::{AttemptId, CaseId, TransactionId};
 use switchyard_core::transaction::{
-    ByOperator, Command, Operator, OperatorCommand, Resolution, Transaction,
+    Action, ByOperator, Command, EventName, Operator, OperatorCommand, Refusal, Resolution, State,
+    Transaction,
 };
 use switchyard_records::{self as records, CaseFound, CaseQuery, CasesFound};
 
@@ -17,6 +19,20 @@ pub struct QueryReport {
     pub asked: bool,
     /// Whether the gateway returned in time.
     pub answered: bool,
+}
+
+/// Result that a resolution would have now.
+#[derive(Clone, Debug)]
+pub struct ResolutionPreview {
+    /// Attempt that it settles.
+    pub attempt: AttemptId,
+    pub after: Arc<Transaction>,
+    /// Events for the merchant's webhooks.
+    pub announced: Vec<EventName>,
+    /// Whether the merchant or the customer gets a mail, if the app's settings allow it.
+    pub mails: bool,
+    /// Gateways at which the next attempt would start.
+    pub starts: Vec<String>,
 }
 
 impl Engine {
@@ -47,6 +63,36 @@ impl Engine {
     ) -> Result<Arc<Transaction>, EngineError> {
         let command = signed(operator, Some(note), OperatorCommand::Resolve(resolution));
         self.registry().send(self, id, command).await
+    }
+
+    /// The result that a resolution would have now. Nothing is changed.
+    pub fn preview_resolution(
+        &self,
+        tx: &Arc<Transaction>,
+        operator: Operator,
+        note: String,
+        resolution: Resolution,
+    ) -> Result<ResolutionPreview, EngineError> {
+        let open = match tx.state {
+            State::AwaitingProvider | State::InDoubt => tx.current_attempt(),
+            _ => tx.held_attempt(),
+        };
+        let attempt = resolution.attempt.or(open.map(|attempt| attempt.id));
+        let command = signed(operator, Some(note), OperatorCommand::Resolve(resolution));
+        let step = preview(self, tx, command)?.ok_or(Refusal::NothingOpen)?;
+        let starts = step.begun().map(|begun| begun.candidate.gateway.clone());
+        let announced = step.actions.iter().filter_map(|action| match action {
+            Action::Announce(name) => Some(*name),
+            _ => None,
+        });
+        let is_mail = |action: &Action| matches!(action, Action::Mail(_));
+        Ok(ResolutionPreview {
+            attempt: attempt.ok_or(Refusal::NothingOpen)?,
+            announced: announced.collect(),
+            mails: step.actions.iter().any(is_mail),
+            starts: starts.collect(),
+            after: step.after,
+        })
     }
 
     /// Cancels a payment, or asks its provider to.

@@ -52,9 +52,9 @@ impl Engine {
     pub(super) async fn uncount_refused<T>(
         &self,
         counted: Option<Settled>,
-        told: &Result<T, EngineError>,
+        result: &Result<T, EngineError>,
     ) {
-        let nothing_began = matches!(told, Err(EngineError::Refused(_) | EngineError::NotFound));
+        let nothing_began = matches!(result, Err(EngineError::Refused(_) | EngineError::NotFound));
         if let Some(counted) = counted.filter(|_| nothing_began) {
             counted.give_back().await;
         }

@@ -36,6 +36,19 @@ impl Engine {
         Ok(records::list(self.store(), query).await?)
     }
 
+    /// The transactions of a query one after the other, newest first, for an export. A page may
+    /// have fewer items than the query's limit before the end.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn older(
+        &self,
+        query: &ListQuery,
+        before: Option<TransactionId>,
+    ) -> Result<SearchPage, EngineError> {
+        Ok(records::older(self.store(), query, before).await?)
+    }
+
     /// A page of an app's payments and payouts that a text names, newest first.
     ///
     /// # Errors
@@ -98,11 +111,11 @@ mod tests {
 
     use super::*;
     use crate::engine::NewPayment;
-    use crate::testing::{Wanted, customer};
+    use crate::testing::{TestEngineBuilder, customer};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_page_of_provider_ids_is_full_unless_it_is_the_last_whatever_was_deleted_meanwhile() {
-        let bench = Wanted::with(Gateways::default()).start().await;
+        let test = TestEngineBuilder::with(Gateways::default()).start().await;
         let new = NewPayment {
             amount: amount(2_500, "USD"),
             description: "Two coffees".to_owned(),
@@ -114,8 +127,8 @@ mod tests {
             expires_in: None,
             context: ClientContext::default(),
         };
-        let caller = bench.caller();
-        let payment = bench.engine.initialize_payment(&caller, new, None).await;
+        let caller = test.caller();
+        let payment = test.engine.initialize_payment(&caller, new, None).await;
         let kept = payment.unwrap().id;
         let gone = TransactionId::Payment(PaymentId::new(Ulid::from_parts(1, 9)));
         let connection = ConnectionId::new(Ulid::from_parts(1, 1));
@@ -136,7 +149,7 @@ mod tests {
                 batch.put(Table::Index, key, value);
             }
         }
-        bench.engine.store().commit(batch).await.unwrap();
+        test.engine.store().commit(batch).await.unwrap();
         for (limit, pages) in [
             (1, vec!["b", "d", "f"]),
             (2, vec!["bd", "f"]),
@@ -145,7 +158,7 @@ mod tests {
         ] {
             let (mut seen, mut after) = (Vec::new(), None::<String>);
             loop {
-                let page = bench
+                let page = test
                     .engine
                     .provider_ids(connection, after.as_deref(), limit);
                 let page = page.await.unwrap();

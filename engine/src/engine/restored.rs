@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{Engine, EngineError};
 use crate::access::Connection;
-use crate::hold::Held;
+use crate::hold::HoldState;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::limits::LOST_ATTEMPTS;
@@ -34,11 +34,16 @@ impl Engine {
     }
 
     pub(crate) fn permit(&self, tx: &Transaction) -> Permit {
+        // Accepted payouts of a disabled app wait until it is enabled.
+        let is_closed = tx.kind() == Kind::Payout && !self.may_move_money(tx.app);
         let Some(held) = self.hold().state() else {
-            return Permit::default();
+            return Permit {
+                is_held: is_closed,
+                ..Permit::default()
+            };
         };
         Permit {
-            is_held: held.is_held(tx.app),
+            is_held: is_closed || held.is_held(tx.app),
             released_at: held.released_at(tx.app),
             unasked: self.unasked(tx, &held),
         }
@@ -83,7 +88,7 @@ impl Engine {
     }
 
     /// The connections that may have an unknown attempt of the transaction and were not asked yet.
-    fn unasked(&self, tx: &Transaction, held: &Held) -> Vec<Unasked> {
+    fn unasked(&self, tx: &Transaction, held: &HoldState) -> Vec<Unasked> {
         let since = held.since;
         let is_later = |attempt: &&Attempt| attempt.started_at >= since;
         let mut later = tx.attempts.iter().filter(is_later);

@@ -233,11 +233,11 @@ impl Engine {
         match turn {
             BreakerTransition::Opened => tracing::warn!(
                 connection.id = %connection, gateway.name = gateway, kind, method,
-                "The breaker opened: too many calls failed by the provider's fault. Traffic goes elsewhere where it can."
+                "breaker opened"
             ),
             BreakerTransition::Closed => tracing::info!(
                 connection.id = %connection, gateway.name = gateway, kind, method,
-                "The breaker closed: the probes came back well."
+                "breaker closed"
             ),
         }
     }

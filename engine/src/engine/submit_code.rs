@@ -35,13 +35,13 @@ impl Engine {
             tried,
             code,
         };
-        let told = self
+        let result = self
             .send_and_wait(id, None, command, |tx| {
                 tx.attempt(attempt)
                     .is_some_and(|attempt| attempt.code_away_since.is_some())
             })
             .await;
-        self.uncount_refused(counted, &told).await;
-        told
+        self.uncount_refused(counted, &result).await;
+        result
     }
 }

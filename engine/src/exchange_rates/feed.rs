@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use url::Url;
 
-use super::book::{Entry, Source};
+use super::rate_table::{Entry, Source};
 use switchyard_core::limits::{RATE_FEED_BYTES, RATE_FEED_DEADLINE};
 use switchyard_core::money::{Currency, Rate};
 use switchyard_core::time::Timestamp;

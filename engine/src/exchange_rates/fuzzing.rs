@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::feed::{self, FeedError};
-use super::{Book, Entry};
+use super::{Entry, RateTable};
 use switchyard_core::time::Timestamp;
 
 /// The rates of a feed's answer.
@@ -14,11 +14,11 @@ pub fn feed(body: &[u8]) -> Result<Vec<Entry>, FeedError> {
     feed::read(body, Timestamp::from_seconds(1), Duration::from_secs(60))
 }
 
-/// A book with these rates besides the pegs.
-pub fn book(entries: Vec<Entry>) -> Book {
-    let mut book = Book::default();
+/// Table with these rates besides the pegs.
+pub fn rates(entries: Vec<Entry>) -> RateTable {
+    let mut rates = RateTable::default();
     for entry in entries {
-        book.put(entry);
+        rates.put(entry);
     }
-    book
+    rates
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Book, Entry};
+use super::rate_table::{Entry, RateTable};
 use switchyard_core::limits::PEG_TOLERANCE_PERCENT;
 use switchyard_core::money::{Currency, Rate};
 use switchyard_core::time::Timestamp;
@@ -46,13 +46,13 @@ pub enum HoldReason {
 
 /// Divides fetched rates into those that may be used and those that an operator has to look at
 /// first.
-pub fn judge(
-    book: &Book,
+pub fn screen(
+    rates: &RateTable,
     fetched: Vec<Entry>,
     max_change_percent: u32,
     now: Timestamp,
 ) -> (Vec<Entry>, Vec<HeldRate>) {
-    let moved = moved(book, &fetched, max_change_percent, now);
+    let moved = moved(rates, &fetched, max_change_percent, now);
     // The rate of the batch, or what is in use instead when the batch's own is held.
     let known = |base: Currency, to: Currency| {
         if base == to {
@@ -61,20 +61,20 @@ pub fn judge(
         let fetched = fetched.iter().find(|entry| entry.to == to);
         let plausible = fetched.filter(|entry| !moved.contains_key(entry.to.code()));
         let plausible = plausible.map(|entry| entry.rate);
-        plausible.or_else(|| book.last_fetched(base, to))
+        plausible.or_else(|| rates.last_fetched(base, to))
     };
-    let judged = |entry: &Entry| {
+    let held_entry = |entry: &Entry| {
         let hold = |reason, expected, pegged_to| HeldRate {
             entry: entry.clone(),
             reason,
             expected,
             pegged_to,
-            rejected: book.is_rejected(entry),
+            rejected: rates.is_rejected(entry),
         };
         if let Some(before) = moved.get(entry.to.code()) {
             return Some(hold(HoldReason::Moved, *before, None));
         }
-        let pegs = book.pegs_of(entry.to, now);
+        let pegs = rates.pegs_of(entry.to, now);
         let mut implied = pegs.into_iter().filter_map(|(partner, rate)| {
             Some((partner, known(entry.from, partner)?.then(rate).ok()?))
         });
@@ -82,7 +82,7 @@ pub fn judge(
             .find(|(_, implied)| entry.rate.differs_from(*implied, PEG_TOLERANCE_PERCENT))?;
         Some(hold(HoldReason::ContradictsPeg, expected, Some(partner)))
     };
-    let held: Vec<HeldRate> = fetched.iter().filter_map(judged).collect();
+    let held: Vec<HeldRate> = fetched.iter().filter_map(held_entry).collect();
     let is_held = |entry: &Entry| held.iter().any(|held| held.entry == *entry);
     let accepted = fetched.iter().filter(|entry| !is_held(entry)).cloned();
     (accepted.collect(), held)
@@ -90,7 +90,7 @@ pub fn judge(
 
 /// The rates that moved too far, by their currencies, with the rates that were expected.
 fn moved(
-    book: &Book,
+    rates: &RateTable,
     fetched: &[Entry],
     max_change_percent: u32,
     now: Timestamp,
@@ -98,8 +98,8 @@ fn moved(
     let mut moved = BTreeMap::new();
     let mut is_connected = false;
     for entry in fetched {
-        let implied = || book.implied(entry.from, entry.to, now);
-        let before = book.last_fetched(entry.from, entry.to).or_else(implied);
+        let implied = || rates.implied(entry.from, entry.to, now);
+        let before = rates.last_fetched(entry.from, entry.to).or_else(implied);
         let Some(before) = before else { continue };
         is_connected = true;
         if entry.rate.differs_from(before, max_change_percent) {
@@ -111,22 +111,22 @@ fn moved(
     }
     // A new base: the first rate with a known currency stands for it. Which of two rates that
     // contradict each other is wrong cannot be known.
-    let mut known = fetched.iter().filter(|entry| book.names(entry.to));
+    let mut known = fetched.iter().filter(|entry| rates.names(entry.to));
     let Some(first) = known.next() else {
         return moved;
     };
     // Pegs are compared apart, more strictly.
-    let pegged = book.pegs_of(first.to, now);
+    let pegged = rates.pegs_of(first.to, now);
     let is_pegged = |entry: &&Entry| pegged.iter().any(|(partner, _)| *partner == entry.to);
     for entry in known.filter(|entry| !is_pegged(entry)) {
-        let cross = book.last_known(first.to, entry.to, now);
+        let cross = rates.last_known(first.to, entry.to, now);
         let expected = cross.and_then(|cross| first.rate.then(cross).ok());
         let is_far = |expected: &Rate| entry.rate.differs_from(*expected, max_change_percent);
         let Some(expected) = expected.filter(is_far) else {
             continue;
         };
         moved.insert(entry.to.code(), expected);
-        let back = book.last_known(entry.to, first.to, now);
+        let back = rates.last_known(entry.to, first.to, now);
         if let Some(other) = back.and_then(|back| entry.rate.then(back).ok()) {
             moved.entry(first.to.code()).or_insert(other);
         }
@@ -136,7 +136,7 @@ fn moved(
 
 #[cfg(test)]
 mod tests {
-    use super::super::book::Source;
+    use super::super::rate_table::Source;
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_seconds(1_000);
@@ -152,18 +152,18 @@ mod tests {
         }
     }
 
-    /// Codes of the held currencies after `book` has `accepted` and `base` is quoted as `fetched`.
+    /// Codes of the held currencies after `rates` has `accepted` and `base` is quoted as `fetched`.
     fn held(accepted: &[(&str, &str, &str)], fetched: &[(&str, &str, &str)]) -> String {
-        let mut book = Book::default();
+        let mut rates = RateTable::default();
         for (from, to, rate) in accepted {
-            book.put(entry(from, to, rate));
+            rates.put(entry(from, to, rate));
         }
         let fetched: Vec<Entry> = fetched
             .iter()
             .map(|(from, to, rate)| entry(from, to, rate))
             .collect();
         let count = fetched.len();
-        let (used, held) = judge(&book, fetched, 10, NOW);
+        let (used, held) = screen(&rates, fetched, 10, NOW);
         assert_eq!(used.len() + held.len(), count);
         let codes: Vec<&str> = held.iter().map(|held| held.entry.to.code()).collect();
         codes.join(" ")
@@ -240,16 +240,16 @@ mod tests {
     #[test]
     fn a_contradiction_to_a_peg_names_the_currency_whose_rate_implies_another_one() {
         let fetched = vec![entry("USD", "EUR", "0.92"), entry("USD", "XOF", "0.0004")];
-        let (_, held) = judge(&Book::default(), fetched, 10, NOW);
+        let (_, held) = screen(&RateTable::default(), fetched, 10, NOW);
         let named: Vec<_> = held
             .iter()
             .map(|held| (held.entry.to.code(), held.pegged_to.map(Currency::code)))
             .collect();
         assert_eq!(named, [("EUR", Some("XOF")), ("XOF", Some("EUR"))]);
 
-        let mut book = Book::default();
-        book.put(entry("EUR", "USD", "1"));
-        let (_, held) = judge(&book, vec![entry("EUR", "USD", "2500")], 10, NOW);
+        let mut rates = RateTable::default();
+        rates.put(entry("EUR", "USD", "1"));
+        let (_, held) = screen(&rates, vec![entry("EUR", "USD", "2500")], 10, NOW);
         assert_eq!(held[0].pegged_to, None);
     }
 
@@ -266,11 +266,11 @@ mod tests {
             source: Source::Table,
             ..entry("EUR", "XOF", "1000")
         };
-        let mut book = Book::default();
-        book.put(devalued);
-        let (used, held) = judge(&book, vec![entry("EUR", "XOF", "1001")], 10, NOW);
+        let mut rates = RateTable::default();
+        rates.put(devalued);
+        let (used, held) = screen(&rates, vec![entry("EUR", "XOF", "1001")], 10, NOW);
         assert_eq!((used.len(), held.len()), (1, 0));
-        let (used, held) = judge(&book, vec![entry("EUR", "XOF", "655.957")], 10, NOW);
+        let (used, held) = screen(&rates, vec![entry("EUR", "XOF", "655.957")], 10, NOW);
         assert_eq!((used.len(), held.len()), (0, 1));
         assert_eq!(held[0].expected.to_string(), "1000");
     }

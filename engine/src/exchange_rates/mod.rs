@@ -9,13 +9,13 @@
 //!   currency are not offered.
 //! - The rate of an attempt is fixed when the payer confirms, and stored with the attempt.
 
-mod book;
 mod feed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod guard;
 #[cfg(test)]
 mod held_tests;
+mod rate_table;
 #[cfg(test)]
 mod schedule_tests;
 
@@ -26,14 +26,14 @@ use arc_swap::ArcSwap;
 use tokio::sync::Mutex;
 use url::Url;
 
-pub use self::book::{Book, Entry, Quote, Source};
 pub use self::feed::{FeedError, FeedSettings};
 pub use self::guard::{HeldRate, HoldReason};
+pub use self::rate_table::{Entry, Quote, RateTable, Source};
 use switchyard_core::limits::RATES;
 use switchyard_core::money::{Amount, Correction, Currency, Rate, RateError};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Conversion;
-use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use switchyard_store::{Batch, CommitError, Direction, Key, KeyValues, Store, StoreError, Table};
 use switchyard_system::clock::Clock;
 use switchyard_system::egress::{Client, ClientError, Policy, Resolver};
 
@@ -46,7 +46,7 @@ struct Inner {
     clock: Clock,
     settings: FeedSettings,
     client: Client,
-    book: ArcSwap<Book>,
+    rates: ArcSwap<RateTable>,
     /// One change at a time.
     changing: Mutex<()>,
 }
@@ -96,43 +96,31 @@ impl ExchangeRates {
             allow_private,
             ..Policy::default()
         };
-        let mut book = Book::default();
-        for (_, row) in store
-            .scan(Table::Meta, FIRST, LAST, Direction::Forward, RATES)
-            .await?
-        {
+        let mut rates = RateTable::default();
+        for (_, row) in all(&store, RATE).await? {
             let entry = serde_json::from_slice(&row)
                 .map_err(|error| ExchangeError::Damaged(error.to_string()))?;
-            book.put(entry);
+            rates.put(entry);
         }
-        for (_, row) in store
-            .scan(
-                Table::Meta,
-                FIRST_HELD,
-                LAST_HELD,
-                Direction::Forward,
-                RATES,
-            )
-            .await?
-        {
+        for (_, row) in all(&store, HELD_RATE).await? {
             let held = serde_json::from_slice(&row)
                 .map_err(|error| ExchangeError::Damaged(error.to_string()))?;
-            book.hold(held);
+            rates.hold(held);
         }
-        show_held(&book);
+        show_held(&rates);
         Ok(Self(Arc::new(Inner {
             store,
             clock,
             settings,
             client: Client::new(policy, Resolver::system())?,
-            book: ArcSwap::from_pointee(book),
+            rates: ArcSwap::from_pointee(rates),
             changing: Mutex::default(),
         })))
     }
 
     /// Rate from `from` to `to` now.
     pub fn quote(&self, from: Currency, to: Currency) -> Option<Quote> {
-        self.0.book.load().quote(from, to, self.0.clock.now())
+        self.0.rates.load().quote(from, to, self.0.clock.now())
     }
 
     /// Price of `amount` in `to` now, with the app's correction; `None` when no valid rate connects
@@ -160,7 +148,7 @@ impl ExchangeRates {
 
     /// All rates, pegs included, by currency.
     pub fn entries(&self) -> Vec<Entry> {
-        self.0.book.load().entries().cloned().collect()
+        self.0.rates.load().entries().cloned().collect()
     }
 
     /// An operator's rate. It takes the place of an earlier one for the same direction.
@@ -193,14 +181,14 @@ impl ExchangeRates {
     /// Takes an operator's rate away.
     pub async fn remove(&self, from: Currency, to: Currency) -> Result<(), ExchangeError> {
         let _changing = self.0.changing.lock().await;
-        let mut book = Book::clone(&self.0.book.load());
-        let removed = book
+        let mut rates = RateTable::clone(&self.0.rates.load());
+        let removed = rates
             .remove(from, to, Source::Table)
             .ok_or(ExchangeError::NotFound { from, to })?;
         let mut batch = Batch::new();
         batch.delete(Table::Meta, key(&removed));
         self.0.store.commit(batch).await?;
-        self.0.book.store(Arc::new(book));
+        self.0.rates.store(Arc::new(rates));
         Ok(())
     }
 
@@ -211,19 +199,19 @@ impl ExchangeRates {
         let now = self.0.clock.now();
         let entries = feed::read(&body, now, self.0.settings.valid_for)?;
         let _changing = self.0.changing.lock().await;
-        let mut book = Book::clone(&self.0.book.load());
+        let mut rates = RateTable::clone(&self.0.rates.load());
         let percent = self.0.settings.max_change_percent;
-        let (accepted, held) = guard::judge(&book, entries, percent, now);
+        let (accepted, held) = guard::screen(&rates, entries, percent, now);
         let mut batch = Batch::new();
         for entry in &accepted {
-            if book.release(entry.from, entry.to).is_some() {
+            if rates.release(entry.from, entry.to).is_some() {
                 batch.delete(Table::Meta, held_key(entry));
             }
-            write(&mut batch, &mut book, entry.clone())?;
+            write(&mut batch, &mut rates, entry.clone())?;
         }
         let mut news = Vec::new();
         for held in &held {
-            let known = book.held(held.entry.from, held.entry.to);
+            let known = rates.held(held.entry.from, held.entry.to);
             if known.is_none_or(|known| known.entry.rate != held.entry.rate) {
                 news.push(format!(
                     "{}-{}",
@@ -232,9 +220,9 @@ impl ExchangeRates {
                 ));
             }
             batch.put(Table::Meta, held_key(&held.entry), row(held)?);
-            book.hold(held.clone());
+            rates.hold(held.clone());
         }
-        self.commit(batch, book).await?;
+        self.commit(batch, rates).await?;
         if !news.is_empty() {
             metrics::counter!("switchyard_exchange_rates_held_total").increment(news.len() as u64);
             let pairs = news.join(" ");
@@ -253,7 +241,7 @@ impl ExchangeRates {
     /// Fetched rates that wait for an operator, and rejected ones that the feed still brings, by
     /// currency.
     pub fn held(&self) -> Vec<HeldRate> {
-        self.0.book.load().all_held().cloned().collect()
+        self.0.rates.load().all_held().cloned().collect()
     }
 
     /// Accepts a held rate. `rate` is the one that the operator saw: a rate that was fetched later
@@ -268,17 +256,17 @@ impl ExchangeRates {
         rate: Rate,
     ) -> Result<Entry, ExchangeError> {
         let _changing = self.0.changing.lock().await;
-        let mut book = Book::clone(&self.0.book.load());
-        let entry = seen(&book, from, to, rate)?.entry;
+        let mut rates = RateTable::clone(&self.0.rates.load());
+        let entry = seen(&rates, from, to, rate)?.entry;
         let now = self.0.clock.now();
         if entry.valid_until.is_some_and(|until| until <= now) {
             return Err(ExchangeError::HeldTooOld { from, to });
         }
         let mut batch = Batch::new();
         batch.delete(Table::Meta, held_key(&entry));
-        book.release(from, to);
-        write(&mut batch, &mut book, entry.clone())?;
-        self.commit(batch, book).await?;
+        rates.release(from, to);
+        write(&mut batch, &mut rates, entry.clone())?;
+        self.commit(batch, rates).await?;
         Ok(entry)
     }
 
@@ -294,15 +282,15 @@ impl ExchangeRates {
         rate: Rate,
     ) -> Result<HeldRate, ExchangeError> {
         let _changing = self.0.changing.lock().await;
-        let mut book = Book::clone(&self.0.book.load());
+        let mut rates = RateTable::clone(&self.0.rates.load());
         let rejected = HeldRate {
             rejected: true,
-            ..seen(&book, from, to, rate)?
+            ..seen(&rates, from, to, rate)?
         };
         let mut batch = Batch::new();
         batch.put(Table::Meta, held_key(&rejected.entry), row(&rejected)?);
-        book.hold(rejected.clone());
-        self.commit(batch, book).await?;
+        rates.hold(rejected.clone());
+        self.commit(batch, rates).await?;
         Ok(rejected)
     }
 
@@ -340,22 +328,22 @@ impl ExchangeRates {
 
     async fn put(&self, entries: Vec<Entry>) -> Result<(), ExchangeError> {
         let _changing = self.0.changing.lock().await;
-        let mut book = Book::clone(&self.0.book.load());
+        let mut rates = RateTable::clone(&self.0.rates.load());
         let mut batch = Batch::new();
         for entry in entries {
-            write(&mut batch, &mut book, entry)?;
+            write(&mut batch, &mut rates, entry)?;
         }
-        self.commit(batch, book).await
+        self.commit(batch, rates).await
     }
 
-    /// Makes a changed book durable, and only then uses it. The caller holds the lock on changes.
-    async fn commit(&self, batch: Batch, book: Book) -> Result<(), ExchangeError> {
-        if book.entries().count() > RATES || book.all_held().count() > RATES {
+    /// Makes a changed table durable, and only then uses it. The caller holds the lock on changes.
+    async fn commit(&self, batch: Batch, rates: RateTable) -> Result<(), ExchangeError> {
+        if rates.entries().count() > RATES || rates.all_held().count() > RATES {
             return Err(ExchangeError::TooMany);
         }
         self.0.store.commit(batch).await?;
-        show_held(&book);
-        self.0.book.store(Arc::new(book));
+        show_held(&rates);
+        self.0.rates.store(Arc::new(rates));
         Ok(())
     }
 }
@@ -369,8 +357,13 @@ pub struct Fetched {
 }
 
 /// The held rate of a direction, if it is the one that the operator saw.
-fn seen(book: &Book, from: Currency, to: Currency, rate: Rate) -> Result<HeldRate, ExchangeError> {
-    let held = book.held(from, to);
+fn seen(
+    rates: &RateTable,
+    from: Currency,
+    to: Currency,
+    rate: Rate,
+) -> Result<HeldRate, ExchangeError> {
+    let held = rates.held(from, to);
     let held = held.ok_or(ExchangeError::NotHeld { from, to })?;
     match held.entry.rate {
         same if same == rate => Ok(held.clone()),
@@ -378,9 +371,9 @@ fn seen(book: &Book, from: Currency, to: Currency, rate: Rate) -> Result<HeldRat
     }
 }
 
-fn write(batch: &mut Batch, book: &mut Book, entry: Entry) -> Result<(), ExchangeError> {
+fn write(batch: &mut Batch, rates: &mut RateTable, entry: Entry) -> Result<(), ExchangeError> {
     batch.put(Table::Meta, key(&entry), row(&entry)?);
-    book.put(entry);
+    rates.put(entry);
     Ok(())
 }
 
@@ -390,30 +383,41 @@ fn row(content: &impl serde::Serialize) -> Result<Vec<u8>, ExchangeError> {
 
 /// Sets the metric on which operators alarm.
 #[allow(clippy::cast_precision_loss)] // at most some thousands
-fn show_held(book: &Book) {
-    let waiting = book.all_held().filter(|held| !held.rejected).count();
+fn show_held(rates: &RateTable) {
+    let waiting = rates.all_held().filter(|held| !held.rejected).count();
     metrics::gauge!("switchyard_exchange_rates_held").set(waiting as f64);
 }
 
-fn key(entry: &Entry) -> String {
+fn key(entry: &Entry) -> Key {
     let source = match entry.source {
         Source::Table => "table",
         Source::Peg => "peg",
         Source::Feed => "feed",
     };
-    format!("rate/{}/{}/{source}", entry.from.code(), entry.to.code())
+    direction_key(RATE, entry).child(source)
 }
 
-fn held_key(entry: &Entry) -> String {
-    format!("rate-held/{}/{}", entry.from.code(), entry.to.code())
+fn held_key(entry: &Entry) -> Key {
+    direction_key(HELD_RATE, entry)
 }
 
-/// The rows of held rates lie between these.
-const FIRST_HELD: &[u8] = b"rate-held/";
-const LAST_HELD: &[u8] = b"rate-held0";
-/// The rows of this room lie between these.
-const FIRST: &[u8] = b"rate/";
-const LAST: &[u8] = b"rate0";
+fn direction_key(kind: &str, entry: &Entry) -> Key {
+    Key::path(kind)
+        .child(entry.from.code())
+        .child(entry.to.code())
+}
+
+/// All rows of a kind.
+async fn all(store: &Store, kind: &str) -> Result<KeyValues, StoreError> {
+    let range = Key::path(kind).children();
+    let (from, to) = (range.from(), range.to());
+    store
+        .scan(Table::Meta, from, to, Direction::Forward, RATES)
+        .await
+}
+
+const RATE: &str = "rate";
+const HELD_RATE: &str = "rate-held";
 /// How long a feed that failed is left alone.
 const RETRY: Duration = Duration::from_secs(5 * 60);
 
@@ -424,6 +428,20 @@ mod tests {
 
     fn currency(code: &str) -> Currency {
         Currency::from_code(code).unwrap()
+    }
+
+    #[test]
+    fn the_keys_of_rates_have_their_stored_bytes() {
+        let entry = Entry {
+            from: currency("EUR"),
+            to: currency("XOF"),
+            rate: Rate::ONE,
+            source: Source::Feed,
+            at: START,
+            valid_until: None,
+        };
+        assert_eq!(*key(&entry), *b"rate/EUR/XOF/feed");
+        assert_eq!(*held_key(&entry), *b"rate-held/EUR/XOF");
     }
 
     async fn exchange_rates(store: &Store) -> ExchangeRates {

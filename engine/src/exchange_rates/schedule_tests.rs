@@ -154,11 +154,11 @@ fn quoted(exchange_rates: &ExchangeRates) -> Option<(String, Timestamp)> {
 /// Answers each request with what the test has it say, on a connection of its own.
 pub(super) struct Server {
     pub(super) url: Url,
-    said: Arc<Said>,
+    said: Arc<FeedLog>,
 }
 
 #[derive(Default)]
-struct Said {
+struct FeedLog {
     answer: Mutex<String>,
     asked: AtomicU64,
 }
@@ -202,7 +202,7 @@ impl Server {
     }
 }
 
-impl Said {
+impl FeedLog {
     async fn serve(self: Arc<Self>, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
         let mut line = String::new();

@@ -31,14 +31,14 @@ pub struct Hold(Arc<Inner>);
 struct Inner {
     store: Store,
     clock: Clock,
-    state: ArcSwapOption<Held>,
+    state: ArcSwapOption<HoldState>,
     /// Taken while the row is changed.
     changing: Mutex<()>,
 }
 
 /// A hold and its releases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct HoldState {
     /// When it began. Transactions created before may have attempts that the store does not know.
     pub since: Timestamp,
     /// The restore that made it, or the last one before an operator ordered it.
@@ -120,7 +120,7 @@ impl Hold {
     }
 
     /// The last hold, released or not; `None`: the store was never held.
-    pub fn state(&self) -> Option<Arc<Held>> {
+    pub fn state(&self) -> Option<Arc<HoldState>> {
         self.0.state.load_full()
     }
 
@@ -204,7 +204,7 @@ impl Hold {
     }
 }
 
-impl Held {
+impl HoldState {
     /// When the first of the holds began that no release of all apps ended.
     pub fn first_since(&self) -> Timestamp {
         self.unreleased_since.unwrap_or(self.since)
@@ -235,18 +235,18 @@ impl Held {
 }
 
 /// The hold at the start of a server that found `stored`.
-fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held> {
+fn begun(stored: Option<HoldState>, reasons: Reasons, now: Timestamp) -> Option<HoldState> {
     // A second hold does not end the first: its payouts and its lost span are still in question.
     let unreleased = stored.as_ref().filter(|held| held.released.is_none());
-    let new = |restored: Option<Restored>| Held {
+    let new = |restored: Option<Restored>| HoldState {
         since: now,
         earlier: unreleased
             .into_iter()
-            .flat_map(Held::restores)
+            .flat_map(HoldState::restores)
             .filter(|earlier| Some(*earlier) != restored.as_ref())
             .cloned()
             .collect(),
-        unreleased_since: unreleased.map(Held::first_since),
+        unreleased_since: unreleased.map(HoldState::first_since),
         restore_is_released: false,
         restored,
         released: None,
@@ -261,7 +261,7 @@ fn begun(stored: Option<Held>, reasons: Reasons, now: Timestamp) -> Option<Held>
         _ => {}
     }
     match &stored {
-        Some(held) if reasons.is_ordered && !held.is_untouched() => Some(Held {
+        Some(held) if reasons.is_ordered && !held.is_untouched() => Some(HoldState {
             restore_is_released: held.restore_is_released || held.released.is_some(),
             ..new(held.restored.clone())
         }),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Held;
+use super::HoldState;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, TransactionId};
 use switchyard_core::money::Currency;
@@ -55,7 +55,7 @@ pub(super) async fn snapshot(store: &Store) -> Result<Snapshot, RecordError> {
 /// Visits each payout of a held app that waits to be sent.
 pub(super) async fn each_unsent_payout(
     store: &Store,
-    held: &Held,
+    held: &HoldState,
     mut visit: impl FnMut(&Transaction),
 ) -> Result<(), RecordError> {
     each_open(store, |tx| {
@@ -150,7 +150,7 @@ mod tests {
     use switchyard_core::ids::PayoutId;
     use switchyard_core::testing::fixtures::World;
     use switchyard_records::{Step, write};
-    use switchyard_store::{Batch, Direction, prefix_end};
+    use switchyard_store::{Batch, Direction, Key};
 
     #[tokio::test]
     async fn a_damaged_transaction_is_left_out_and_the_others_are_read() {
@@ -168,8 +168,9 @@ mod tests {
             store.commit(batch).await.unwrap();
         }
         assert_eq!(snapshot(&store).await.unwrap().listed.len(), 2);
-        let end = prefix_end(&[]);
-        let rows = store.scan(Table::Transaction, &[], &end, Direction::Forward, 1);
+        let all = Key::new().range();
+        let (from, to) = (all.from(), all.to());
+        let rows = store.scan(Table::Transaction, from, to, Direction::Forward, 1);
         let (key, _) = rows.await.unwrap().remove(0);
         for damaged in [&b"short"[..], b"a version and no transaction"] {
             let mut batch = Batch::new();

@@ -1,5 +1,5 @@
 //! Idempotency keys: the same request sent twice makes one transaction and gets one answer
-//! (decisions 3).
+//! (docs/contract/responses.md).
 //!
 //! The answer is kept in a row that is written in the commit that stores the transaction, guarded
 //! by a check that the row did not exist: after any crash or race there is either a transaction
@@ -25,7 +25,7 @@ use switchyard_core::ids::{AppId, TransactionId};
 use switchyard_core::limits::{IDEMPOTENCY_LIVE, IDEMPOTENCY_SANDBOX, IDEMPOTENCY_WAIT};
 use switchyard_core::time::Timestamp;
 use switchyard_records::RecordError;
-use switchyard_store::{Batch, Store, StoreError, Table};
+use switchyard_store::{Batch, Key, Store, StoreError, Table};
 use switchyard_system::clock::Clock;
 
 use self::in_flight::{Admission, InFlightGuard, InFlightRequests};
@@ -51,7 +51,7 @@ pub struct KeyedRequest {
     pub kind: KeyKind,
     /// As the client chose it, at most [`switchyard_core::limits::IDEMPOTENCY_KEY_BYTES`].
     pub key: String,
-    /// The request as it was understood, field by field, in the order of the specification.
+    /// The request as it was understood, field by field, in the documented order.
     pub fields: Vec<(String, String)>,
 }
 
@@ -76,7 +76,7 @@ pub enum Begin {
 
 /// A request that is being carried out. As long as this lives, its twins wait.
 pub struct Pending {
-    key: Vec<u8>,
+    key: Key,
     fingerprints: Fingerprints,
     /// The row that is there and has expired, and when.
     stale: Option<(Vec<u8>, Timestamp)>,
@@ -85,9 +85,11 @@ pub struct Pending {
 }
 
 /// A pending request, and what will be answered once its transaction has an id.
-pub struct Once<'a> {
+pub struct KeyedResponse<'a> {
     pub pending: &'a Pending,
     pub answer: &'a (dyn Fn(TransactionId) -> Answer + Sync),
+    /// Rows of the caller that become durable with the transaction, such as its approval.
+    pub with: Option<&'a Batch>,
 }
 
 /// The keys of one process. Cloning gives another handle on the same ones.
@@ -134,7 +136,7 @@ impl Idempotency {
     async fn look_up(
         &self,
         request: &KeyedRequest,
-        key: Vec<u8>,
+        key: Key,
         landing: InFlightGuard,
     ) -> Result<Begin, RecordError> {
         let now = self.clock.now();
@@ -164,8 +166,9 @@ impl Idempotency {
     }
 }
 
-impl Once<'_> {
-    /// Adds the row with the response for `id`, and the check that the row does not exist.
+impl KeyedResponse<'_> {
+    /// Adds the row with the response for `id`, the check that the row does not exist, and the rows
+    /// of the caller.
     pub fn keep(&self, batch: &mut Batch, id: TransactionId) {
         let pending = self.pending;
         match &pending.stale {
@@ -176,6 +179,9 @@ impl Once<'_> {
                 // not be readable.
                 batch.delete(Table::Idempotency, row::expiry_key(*at, &pending.key));
             }
+        }
+        if let Some(rows) = self.with {
+            batch.append(rows);
         }
         let row = Row::new((self.answer)(id), &pending.fingerprints, pending.expires_at);
         batch.put(Table::Idempotency, &pending.key, row.write());

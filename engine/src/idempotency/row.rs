@@ -11,9 +11,10 @@ use super::{Answer, KeyedRequest};
 use crate::access::KeyKind;
 use switchyard_core::environment::Environment;
 use switchyard_core::time::Timestamp;
+use switchyard_store::{Key, KeyRange, KeyReader};
 
 const ROW: u8 = b'k';
-pub(super) const EXPIRY: u8 = b'x';
+const EXPIRY: u8 = b'x';
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Row {
@@ -89,7 +90,7 @@ impl Fingerprints {
     }
 }
 
-pub(super) fn key(request: &KeyedRequest) -> Vec<u8> {
+pub(super) fn key(request: &KeyedRequest) -> Key {
     // Small letters: as all rows were before public keys had their own.
     let namespace = match (request.environment, request.kind) {
         (Environment::Sandbox, KeyKind::Secret) => b's',
@@ -97,23 +98,24 @@ pub(super) fn key(request: &KeyedRequest) -> Vec<u8> {
         (Environment::Sandbox, KeyKind::Public) => b'S',
         (Environment::Live, KeyKind::Public) => b'L',
     };
-    let mut key = vec![ROW];
-    key.extend(request.app.ulid().0.to_be_bytes());
-    key.extend([namespace, request.route as u8]);
-    key.extend(request.key.as_bytes());
-    key
+    Key::of(ROW)
+        .with(request.app)
+        .with([namespace, request.route as u8])
+        .text(&request.key)
 }
 
-pub(super) fn expiry_key(at: Timestamp, key: &[u8]) -> Vec<u8> {
-    let mut expiry = vec![EXPIRY];
-    expiry.extend(at.as_micros().max(0).to_be_bytes());
-    expiry.extend(key);
-    expiry
+pub(super) fn expiry_key(at: Timestamp, key: &[u8]) -> Key {
+    Key::of(EXPIRY).with(at).row(key)
+}
+
+/// Key range of the rows that expired before `now`.
+pub(super) fn expired(now: Timestamp) -> KeyRange {
+    Key::of(EXPIRY).range().ending_at(expiry_key(now, &[]))
 }
 
 /// The key of the row that an expiry key speaks of.
 pub(super) fn expiring(expiry_key: &[u8]) -> Option<&[u8]> {
-    expiry_key
-        .get(1 + size_of::<i64>()..)
-        .filter(|key| !key.is_empty())
+    let mut reader = KeyReader::of(EXPIRY, expiry_key)?;
+    reader.take::<Timestamp>()?;
+    Some(reader.rest()).filter(|key| !key.is_empty())
 }

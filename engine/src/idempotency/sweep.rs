@@ -2,38 +2,24 @@
 
 use futures_util::future::join_all;
 
-use super::row::{self, EXPIRY, Row};
+use super::row::{self, Row};
 use switchyard_core::limits::IDEMPOTENCY_SWEEP;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table};
+use switchyard_store::{Batch, CommitError, Store, StoreError, Table};
 
 /// Deletes the answers whose time was over at `now`; says how many. Each goes in a commit of its
 /// own that a new use of the same key defeats, so nothing that counts is deleted.
 pub async fn sweep(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let mut swept = 0;
-    let mut from = vec![EXPIRY];
-    let end = row::expiry_key(now, &[]);
-    loop {
-        let due = store
-            .scan(
-                Table::Idempotency,
-                &from,
-                &end,
-                Direction::Forward,
-                IDEMPOTENCY_SWEEP,
-            )
-            .await?;
-        let Some((last, _)) = due.last() else {
-            return Ok(swept);
-        };
-        from = last.clone();
-        from.push(0);
+    let mut pages = store.pages(Table::Idempotency, row::expired(now), IDEMPOTENCY_SWEEP);
+    while let Some(due) = pages.next().await? {
         // All at once, so that they share a flush.
         let deleted = join_all(due.iter().map(|(expiry, _)| delete(store, expiry, now))).await;
         for gone in deleted {
             swept += u64::from(gone?);
         }
     }
+    Ok(swept)
 }
 
 async fn delete(store: &Store, expiry: &[u8], now: Timestamp) -> Result<bool, StoreError> {

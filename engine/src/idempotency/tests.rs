@@ -56,17 +56,18 @@ impl World {
                 Begin::First(pending) => {
                     let id =
                         TransactionId::Payment(PaymentId::new(self.ids.ulid(self.clock.now())));
-                    let once = Once {
+                    let keyed = KeyedResponse {
                         pending: &pending,
                         answer: &answer,
+                        with: None,
                     };
                     let mut batch = Batch::new();
                     batch.put(Table::Transaction, id.to_string(), "made");
-                    once.keep(&mut batch, id);
+                    keyed.keep(&mut batch, id);
                     match self.store.commit(batch).await {
                         Ok(()) => return Ok(answer(id)),
                         Err(CommitError::Conflict) => {
-                            assert!(once.was_overtaken(&self.store).await.unwrap())
+                            assert!(keyed.was_overtaken(&self.store).await.unwrap())
                         }
                         Err(error) => panic!("{error}"),
                     }
@@ -256,16 +257,17 @@ async fn two_processes_on_one_store_make_one_transaction() {
     };
     let first = world.send(&request).await.unwrap();
     let mut batch = Batch::new();
-    let once = Once {
+    let keyed = KeyedResponse {
         pending: &pending,
         answer: &answer,
+        with: None,
     };
-    once.keep(
+    keyed.keep(
         &mut batch,
         TransactionId::Payment(PaymentId::new(world.ids.ulid(world.clock.now()))),
     );
     assert_eq!(world.store.commit(batch).await, Err(CommitError::Conflict));
-    assert!(once.was_overtaken(&world.store).await.unwrap());
+    assert!(keyed.was_overtaken(&world.store).await.unwrap());
     drop(pending);
     assert!(
         matches!(other.begin(&request).await.unwrap(), Begin::Replay(answer) if answer == first)
@@ -360,3 +362,20 @@ async fn the_sweep_of_an_earlier_answer_leaves_a_row_that_cannot_be_read() {
     assert_eq!(sweep(&world.store, world.clock.now()).await, Ok(0));
     assert!(world.idempotency.begin(&request).await.is_err());
 }
+
+#[test]
+fn the_keys_of_a_response_have_their_stored_bytes() {
+    let request = request("order-1", &[]);
+    let key = row::key(&request);
+    let app = request.app.ulid().to_bytes();
+    assert_eq!(*key, [&b"k"[..], &app, b"s\x01order-1"].concat());
+    let expiry = row::expiry_key(Timestamp::from_micros(0x0102), &key);
+    assert_eq!(*expiry, [&b"x\0\0\0\0\0\0\x01\x02"[..], &key].concat());
+    assert_eq!(row::expiring(&expiry), Some(&*key));
+    assert_eq!(row::expiring(&expiry[..9]), None);
+    let expired = row::expired(Timestamp::from_micros(0x0102));
+    assert!(!expired.contains(&expiry) && expired.contains(&row::expiry_key(START, &key)));
+}
+
+/// A time before all others in these tests.
+const START: Timestamp = Timestamp::from_micros(1);

@@ -1,6 +1,7 @@
 //! Mails about the end of a transaction: to the merchant about every result, to the customer about
-//! a successful payment (decisions 7). Mails about a case: to the merchant, and to the customer
-//! about money that did not pay for the order as asked.
+//! a successful payment (docs/contract/mails-and-redirect.md). Mails about a case: to the merchant,
+//! and to the customer about money that did not pay for the order as asked. Mails to users of the
+//! console with a link.
 //!
 //! Promises: a mail is put into the outbox, with its complete content, in the commit that ends the
 //! transaction. It is sent at least once, or abandoned with a visible record after two days.
@@ -10,6 +11,7 @@
 //!
 //! Leaves out: bounces. Mails returned to the sender's address are not processed.
 
+mod account_mail;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod messages;
@@ -31,13 +33,15 @@ use std::time::Duration;
 use actix::ArbiterHandle;
 use tokio::runtime::Handle;
 
+pub use self::account_mail::{AccountMail, AccountMailError, AccountMailReason, NewAccountMail};
 pub use self::news::MoneyNews;
 use self::queue::MailQueue;
-pub use self::queued_mail::{Money, QueuedMail, Recipient, SentMail, enqueue};
+pub use self::queued_mail::{Money, OutboxMail, QueuedMail, Recipient, SentMail, enqueue};
 use self::streak::FailureStreak;
 use self::transport::Transport;
 pub use self::transport::test_connection;
 use self::unattempted::UnattemptedMails;
+use crate::access::Access;
 use crate::queue::{Queue, QueueContext, QueueSnapshot};
 use switchyard_core::directory::Directory;
 use switchyard_core::environment::Environment;
@@ -80,6 +84,8 @@ pub struct Mails(Option<Arc<Shared>>);
 /// Dependencies of the mail module.
 pub struct Dependencies {
     pub store: Store,
+    /// Seals links to users.
+    pub access: Access,
     pub clock: Clock,
     /// Source of the names of methods.
     pub directory: Arc<Directory>,
@@ -92,6 +98,7 @@ pub struct Dependencies {
 
 struct Shared {
     store: Store,
+    access: Access,
     clock: Clock,
     directory: Arc<Directory>,
     installation: render::Installation,
@@ -142,6 +149,7 @@ impl Mails {
                 public_url: with.public_url,
             },
             store: with.store,
+            access: with.access,
             clock: with.clock,
             directory: with.directory,
             transport,
@@ -207,10 +215,10 @@ pub async fn posted(
     environment: Environment,
     limit: usize,
 ) -> Result<Vec<SentMail>, StoreError> {
-    let start = queued_mail::posted_key(environment, None);
-    let end = switchyard_store::prefix_end(&start);
+    let range = queued_mail::ended(environment).range();
+    let (from, to) = (range.from(), range.to());
     let rows = store
-        .scan(Table::Delivery, &start, &end, Direction::Backward, limit)
+        .scan(Table::Delivery, from, to, Direction::Backward, limit)
         .await?;
     // Unreadable rows are omitted: a list with a gap is more useful than an error.
     Ok(rows
@@ -222,25 +230,24 @@ pub async fn posted(
 /// Deletes the records of sandbox mails that ended before `before`. Returns the number of deleted
 /// rows.
 pub async fn purge(store: &Store, before: Timestamp) -> Result<u64, StoreError> {
-    let start = queued_mail::posted_key(Environment::Sandbox, None);
+    let ended = queued_mail::ended(Environment::Sandbox);
     let millis = u64::try_from(before.as_millis()).unwrap_or(0);
     let last = MailId::new(ulid::Ulid::from_parts(millis, 0));
-    let end = queued_mail::posted_key(Environment::Sandbox, Some(last));
+    let range = ended.range().ending_at(ended.with(last));
     let mut gone = 0;
-    loop {
-        let rows = store
-            .scan(Table::Delivery, &start, &end, Direction::Forward, PURGE)
-            .await?;
+    let mut pages = store.pages(Table::Delivery, range, PURGE);
+    while let Some(rows) = pages.next().await? {
         let mut batch = Batch::new();
         for (key, _) in &rows {
             batch.delete(Table::Delivery, key);
         }
         // After a store error, the next purge deletes the rows.
-        if rows.is_empty() || store.commit(batch).await.is_err() {
-            return Ok(gone);
+        if store.commit(batch).await.is_err() {
+            break;
         }
         gone += rows.len() as u64;
     }
+    Ok(gone)
 }
 
 /// Rows per commit.

@@ -3,24 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Shared;
 use super::policy::{SendResult, Verdict, verdict};
-use super::queued_mail::{self, QueuedMail, SentMail};
+use super::queued_mail::{self, OutboxMail, QueuedMail, SentMail};
 use super::render;
-use super::streak::Line;
-use crate::queue::{Ended, Executed, Item, KeyRange, LaneLimits, Queue, QueueError, QueueHandler};
+use super::streak::StreakEvent;
+use super::{Shared, account_mail};
+use crate::queue::{Executed, Item, LaneLimits, Queue, QueueError, QueueHandler, RowState};
 use switchyard_core::directory::Directory;
 use switchyard_core::limits;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Kind;
-use switchyard_store::{Batch, CommitError, Table};
+use switchyard_store::{Batch, CommitError, KeyRange, Table};
 
 pub(super) struct MailQueue(pub Arc<Shared>);
 
 /// Queued mail, with its value in the store.
 pub(super) struct MailRow {
     value: Vec<u8>,
-    letter: QueuedMail,
+    mail: OutboxMail,
 }
 
 impl QueueHandler for MailQueue {
@@ -48,7 +48,7 @@ impl QueueHandler for MailQueue {
     }
 
     fn range((): (), from: Timestamp) -> KeyRange {
-        (queued_mail::from(from), queued_mail::end())
+        queued_mail::range(from)
     }
 
     fn read_key(key: &[u8]) -> Option<((), Vec<u8>, Timestamp)> {
@@ -57,13 +57,13 @@ impl QueueHandler for MailQueue {
 
     fn read_row(_: &[u8], value: &[u8]) -> Result<MailRow, QueueError> {
         Ok(MailRow {
-            letter: QueuedMail::read(value)?,
+            mail: OutboxMail::read(value)?,
             value: value.to_owned(),
         })
     }
 
     fn enqueued_at(row: &MailRow) -> Option<Timestamp> {
-        Some(row.letter.enqueued_at)
+        Some(row.mail.enqueued_at())
     }
 
     async fn execute(&self, (): (), item: &Item<Self>) -> Executed {
@@ -89,17 +89,22 @@ fn with_names(letter: &QueuedMail, directory: &Directory) -> QueuedMail {
     }
 }
 
-async fn send(shared: &Shared, item: &Item<MailQueue>) -> Ended {
-    let mut letter = item.row.letter.clone();
-    letter.attempts += 1;
-    let (verdict, why) = match render::render(
-        &with_names(&letter, &shared.directory),
-        &shared.installation,
-    ) {
+async fn send(shared: &Shared, item: &Item<MailQueue>) -> RowState {
+    let mut letter = item.row.mail.clone();
+    let attempts = letter.count_attempt();
+    let rendered = match &letter {
+        OutboxMail::Transaction(letter) => {
+            let named = with_names(letter, &shared.directory);
+            render::render(&named, &shared.installation)
+        }
+        OutboxMail::User(mail) => account_mail::render(shared, mail).await,
+    };
+    let (verdict, why) = match rendered {
         Ok(mail) => {
-            let (attempted, why) = shared.transport.send(letter.id, mail).await;
+            let (attempted, why) = shared.transport.send(letter.id(), mail).await;
             count(attempted);
-            (verdict(attempted, letter.attempts, shared.clock.now()), why)
+            let judged = verdict(attempted, attempts, shared.clock.now());
+            (within_life(judged, &letter), why)
         }
         Err(error) => {
             count(SendResult::Refused);
@@ -115,51 +120,63 @@ async fn send(shared: &Shared, item: &Item<MailQueue>) -> Ended {
         {
             Ok(()) => {
                 return match verdict {
-                    Verdict::Retry { due } => Ended::DueAt(due),
-                    Verdict::Sent | Verdict::Failed => Ended::Removed,
+                    Verdict::Retry { due } => RowState::DueAt(due),
+                    Verdict::Sent | Verdict::Failed => RowState::Removed,
                 };
             }
             // Conflict: another commit took the row. The mail was sent; nothing is left to record.
-            Err(CommitError::Conflict) => return Ended::DueAt(item.due),
+            Err(CommitError::Conflict) => return RowState::DueAt(item.due),
             Err(CommitError::Unavailable { .. }) if shared.queue.is_stopping() => {
-                return Ended::Unchanged;
+                return RowState::Unchanged;
             }
             Err(CommitError::Unavailable { reason }) => {
-                tracing::warn!(reason, mail.id = %letter.id, "failed to record a mail");
-                tokio::time::sleep(STORE_PATIENCE).await;
+                tracing::warn!(reason, mail.id = %letter.id(), "failed to record a mail");
+                tokio::time::sleep(STORE_RETRY_INTERVAL).await;
             }
         }
     }
 }
 
+/// The verdict, but no retry after the end of a mail's link.
+fn within_life(verdict: Verdict, letter: &OutboxMail) -> Verdict {
+    match (verdict, letter) {
+        (Verdict::Retry { due }, OutboxMail::User(mail)) if due >= mail.expires_at => {
+            Verdict::Failed
+        }
+        (verdict, _) => verdict,
+    }
+}
+
 /// Logs the result of a mail; in a series of failures only the first one.
-fn log(shared: &Shared, letter: &QueuedMail, verdict: Verdict, why: Option<&str>) {
+fn log(shared: &Shared, letter: &OutboxMail, verdict: Verdict, why: Option<&str>) {
     let lines = match verdict {
         Verdict::Sent => shared.streak.sent().into_iter().collect(),
         Verdict::Retry { .. } => shared.streak.failed(false),
         Verdict::Failed => shared.streak.failed(true),
     };
-    let (id, transaction) = (letter.id, letter.transaction);
+    let id = letter.id();
+    // Absent in a line about a mail to a user.
+    let transaction = letter.transaction().map(tracing::field::display);
     if lines.is_empty() && why.is_some() {
         tracing::debug!(
             mail.id = %id,
-            transaction.id = %transaction,
+            transaction.id = transaction,
             why,
             "failed to send mail"
         );
     }
     for line in lines {
         match line {
-            Line::Failing => tracing::warn!(
+            StreakEvent::Failing => tracing::warn!(
                 mail.id = %id,
-                transaction.id = %transaction,
+                transaction.id = transaction,
                 why,
                 "failed to send mail"
             ),
-            Line::GivingUp => {
-                tracing::info!(mail.id = %id, transaction.id = %transaction, why, "mail abandoned");
+            StreakEvent::GivingUp => {
+                tracing::info!(mail.id = %id, transaction.id = transaction, why, "mail abandoned");
             }
-            Line::Recovered { failures } => tracing::info!(failures, "mails sent again"),
+            StreakEvent::Recovered { failures } => tracing::info!(failures, "mails sent again"),
         }
     }
 }
@@ -167,7 +184,7 @@ fn log(shared: &Shared, letter: &QueuedMail, verdict: Verdict, why: Option<&str>
 fn batch(
     shared: &Shared,
     item: &Item<MailQueue>,
-    letter: &QueuedMail,
+    letter: &OutboxMail,
     verdict: Verdict,
     why: Option<String>,
 ) -> Batch {
@@ -177,18 +194,21 @@ fn batch(
     if let Verdict::Retry { due } = verdict {
         batch.put(
             Table::Outbox,
-            queued_mail::key(due, letter.id),
+            queued_mail::key(due, letter.id()),
             queued_mail::json(letter),
         );
         return batch;
     }
+    let OutboxMail::Transaction(letter) = letter else {
+        return batch;
+    };
     let posted = SentMail {
-        letter: letter.clone(),
+        letter: QueuedMail::clone(letter),
         is_sent: verdict == Verdict::Sent,
         at: shared.clock.now(),
         why,
     };
-    let key = queued_mail::posted_key(letter.environment, Some(letter.id));
+    let key = queued_mail::ended(letter.environment).with(letter.id);
     batch.put(Table::Delivery, key, queued_mail::json(&posted));
     batch
 }
@@ -203,4 +223,4 @@ fn count(attempted: SendResult) {
 }
 
 /// Retry interval for recording a result while the store rejects writes.
-const STORE_PATIENCE: Duration = Duration::from_secs(1);
+const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);

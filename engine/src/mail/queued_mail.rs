@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::account_mail::AccountMail;
 use super::news::MoneyNews;
 use crate::access::App;
 use switchyard_core::charge::Charge;
@@ -19,7 +20,7 @@ use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
     CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction,
 };
-use switchyard_store::{Batch, Table};
+use switchyard_store::{Batch, Key, KeyRange, KeyReader, Table};
 use switchyard_system::ids::Ids;
 
 /// Content and recipient of a mail.
@@ -87,6 +88,51 @@ pub struct QueuedMail {
     pub enqueued_at: Timestamp,
     /// Attempts so far.
     pub attempts: u32,
+}
+
+/// Mail in the outbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "snake_case")]
+pub enum OutboxMail {
+    Transaction(Box<QueuedMail>),
+    User(AccountMail),
+}
+
+impl OutboxMail {
+    pub fn read(value: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(value)
+    }
+
+    pub fn id(&self) -> MailId {
+        match self {
+            Self::Transaction(mail) => mail.id,
+            Self::User(mail) => mail.id,
+        }
+    }
+
+    pub fn transaction(&self) -> Option<TransactionId> {
+        match self {
+            Self::Transaction(mail) => Some(mail.transaction),
+            Self::User(_) => None,
+        }
+    }
+
+    pub fn enqueued_at(&self) -> Timestamp {
+        match self {
+            Self::Transaction(mail) => mail.enqueued_at,
+            Self::User(mail) => mail.enqueued_at,
+        }
+    }
+
+    /// Counts an attempt, and returns the number of attempts with it.
+    pub fn count_attempt(&mut self) -> u32 {
+        let attempts = match self {
+            Self::Transaction(mail) => &mut mail.attempts,
+            Self::User(mail) => &mut mail.attempts,
+        };
+        *attempts += 1;
+        *attempts
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,10 +245,13 @@ pub fn enqueue(
         };
         letters.extend(letter(app, tx, MailTo::Customer, about, now, ids));
     }
-    for letter in &letters {
-        batch.put(Table::Outbox, key(now, letter.id), json(letter));
+    let count = letters.len();
+    for letter in letters {
+        let key = key(now, letter.id);
+        let row = OutboxMail::Transaction(Box::new(letter));
+        batch.put(Table::Outbox, key, json(&row));
     }
-    letters.len()
+    count
 }
 
 /// The text without the characters that change the direction of the text behind them, which would
@@ -315,51 +364,30 @@ fn recipient<'a>(
 }
 
 impl QueuedMail {
-    pub fn read(value: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(value)
-    }
-
     pub const fn kind(&self) -> Kind {
         Kind::of(self.transaction)
     }
 }
 
 /// Outbox key of a mail that is due at `due`.
-pub fn key(due: Timestamp, id: MailId) -> Vec<u8> {
-    let mut key = from(due);
-    key.extend_from_slice(&id.ulid().to_bytes());
-    key
+pub fn key(due: Timestamp, id: MailId) -> Key {
+    Key::of(PREFIX).with(due).with(id)
 }
 
-/// Start of the key range of mails that are due at `due` or later.
-pub fn from(due: Timestamp) -> Vec<u8> {
-    let mut key = vec![PREFIX];
-    key.extend_from_slice(&u64::try_from(due.as_micros()).unwrap_or(0).to_be_bytes());
-    key
-}
-
-/// End of the key range of mails.
-pub fn end() -> Vec<u8> {
-    vec![PREFIX + 1]
+/// Key range of the mails that are due at `due` or later.
+pub fn range(due: Timestamp) -> KeyRange {
+    let mails = Key::of(PREFIX);
+    mails.range().starting_at(mails.with(due))
 }
 
 /// Due time in an outbox key.
 pub fn due(key: &[u8]) -> Option<Timestamp> {
-    let micros = u64::from_be_bytes(*key.get(1..)?.first_chunk()?);
-    i64::try_from(micros).ok().map(Timestamp::from_micros)
+    KeyReader::of(PREFIX, key)?.take()
 }
 
-/// Key of an ended mail; without an id, the start of its environment's key range.
-pub fn posted_key(environment: Environment, id: Option<MailId>) -> Vec<u8> {
-    let environment = match environment {
-        Environment::Sandbox => b's',
-        Environment::Live => b'l',
-    };
-    let mut key = vec![PREFIX, environment];
-    if let Some(id) = id {
-        key.extend_from_slice(&id.ulid().to_bytes());
-    }
-    key
+/// Beginning of the keys of the ended mails of an environment.
+pub fn ended(environment: Environment) -> Key {
+    Key::of(PREFIX).with(environment)
 }
 
 pub fn json(value: &impl Serialize) -> Vec<u8> {

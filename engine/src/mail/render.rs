@@ -12,6 +12,7 @@ use super::messages::message;
 use super::news::MoneyNews;
 use super::queued_mail::{Difference, Money, QueuedMail, Recipient};
 use switchyard_core::environment::Environment;
+use switchyard_core::ids::MailId;
 use switchyard_core::language::Language;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{CaseReason, Kind, Status, TakenBack};
@@ -25,6 +26,8 @@ pub enum RenderError {
         #[source]
         source: lettre::address::AddressError,
     },
+    #[error("the link of the mail cannot be read")]
+    Link,
     #[error("failed to render the text of the mail")]
     Template(#[source] askama::Error),
     #[error("the mail cannot be put together")]
@@ -41,33 +44,61 @@ pub struct Installation {
     pub public_url: String,
 }
 
+/// Headers of a mail.
+pub(super) struct Headers<'a> {
+    pub id: MailId,
+    /// Displayed name of the sender.
+    pub sender: &'a str,
+    pub to: Mailbox,
+    pub reply_to: Option<Mailbox>,
+    pub subject: String,
+    pub at: Timestamp,
+}
+
+impl Headers<'_> {
+    /// The mail with its two forms.
+    pub fn message(
+        self,
+        from: &Installation,
+        plain: String,
+        page: String,
+    ) -> Result<Message, RenderError> {
+        let sender = Mailbox::new(Some(one_line(self.sender)), from.sender.email.clone());
+        let id = format!("<{}@{}>", self.id, sender.email.domain());
+        let mut message = Message::builder()
+            .from(sender)
+            .to(self.to)
+            .subject(self.subject)
+            .date(system_time(self.at))
+            .message_id(Some(id));
+        if let Some(reply_to) = self.reply_to {
+            message = message.reply_to(reply_to);
+        }
+        message
+            // Suppresses out-of-office replies and other automatic responses.
+            .raw_header(header("Auto-Submitted", "auto-generated"))
+            .multipart(MultiPart::alternative_plain_html(plain, page))
+            .map_err(RenderError::Build)
+    }
+}
+
 /// Renders a mail. Its `Message-ID` is the same on every attempt, so that a server can recognize a
 /// duplicate.
 pub fn render(letter: &QueuedMail, from: &Installation) -> Result<Message, RenderError> {
     let to = mailbox(letter.to_name(), &letter.address)?;
-    let sender = Mailbox::new(Some(one_line(&letter.app_name)), from.sender.email.clone());
-    let id = format!("<{}@{}>", letter.id, sender.email.domain());
-    let mut message = Message::builder()
-        .from(sender)
-        .to(to)
-        .subject(subject(letter))
-        .date(system_time(letter.enqueued_at))
-        .message_id(Some(id));
-    if let Some(Ok(reply_to)) = letter
-        .reply_to
-        .as_deref()
-        .map(|address| mailbox(None, address))
-    {
-        message = message.reply_to(reply_to);
-    }
+    let reply_to = letter.reply_to.as_deref();
     let content = Content::new(letter, from);
     let plain = content.plain().render().map_err(RenderError::Template)?;
     let page = content.page().render().map_err(RenderError::Template)?;
-    message
-        // Suppresses out-of-office replies and other automatic responses.
-        .raw_header(header("Auto-Submitted", "auto-generated"))
-        .multipart(MultiPart::alternative_plain_html(plain, page))
-        .map_err(RenderError::Build)
+    let headers = Headers {
+        id: letter.id,
+        sender: &letter.app_name,
+        to,
+        reply_to: reply_to.and_then(|address| mailbox(None, address).ok()),
+        subject: subject(letter),
+        at: letter.enqueued_at,
+    };
+    headers.message(from, plain, page)
 }
 
 fn subject(letter: &QueuedMail) -> String {
@@ -390,7 +421,7 @@ impl QueuedMail {
     }
 }
 
-fn mailbox(name: Option<String>, address: &str) -> Result<Mailbox, RenderError> {
+pub(super) fn mailbox(name: Option<String>, address: &str) -> Result<Mailbox, RenderError> {
     let parsed = address.parse().map_err(|source| RenderError::Address {
         address: address.to_owned(),
         source,
@@ -407,8 +438,8 @@ fn system_time(at: Timestamp) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
 }
 
-/// Text of a merchant or customer on one line, for a header.
-fn one_line(text: &str) -> String {
+/// Text of a merchant, customer or user on one line, for a header.
+pub(super) fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()

@@ -16,7 +16,7 @@ struct Streak {
 
 /// Log line to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum StreakEvent {
     /// First failure.
     Failing,
     /// First abandoned mail.
@@ -27,21 +27,21 @@ pub(super) enum Line {
 
 impl FailureStreak {
     /// Records that a mail was sent.
-    pub(super) fn sent(&self) -> Option<Line> {
+    pub(super) fn sent(&self) -> Option<StreakEvent> {
         let mut streak = self.0.lock();
         let failures = std::mem::take(&mut *streak).failures;
-        (failures > 0).then_some(Line::Recovered { failures })
+        (failures > 0).then_some(StreakEvent::Recovered { failures })
     }
 
     /// Records that a mail was not sent, and whether it is abandoned.
-    pub(super) fn failed(&self, given_up: bool) -> Vec<Line> {
+    pub(super) fn failed(&self, given_up: bool) -> Vec<StreakEvent> {
         let mut streak = self.0.lock();
         streak.failures += 1;
         let is_first = streak.failures == 1;
         let is_first_abandoned = given_up && !streak.has_given_up;
         streak.has_given_up |= given_up;
-        let failing = is_first.then_some(Line::Failing);
-        let giving_up = is_first_abandoned.then_some(Line::GivingUp);
+        let failing = is_first.then_some(StreakEvent::Failing);
+        let giving_up = is_first_abandoned.then_some(StreakEvent::GivingUp);
         failing.into_iter().chain(giving_up).collect()
     }
 }
@@ -57,9 +57,15 @@ mod tests {
         let lines: Vec<_> = (0..5_000)
             .flat_map(|made| streak.failed(made > 100))
             .collect();
-        assert_eq!(lines, [Line::Failing, Line::GivingUp]);
-        assert_eq!(streak.sent(), Some(Line::Recovered { failures: 5_000 }));
+        assert_eq!(lines, [StreakEvent::Failing, StreakEvent::GivingUp]);
+        assert_eq!(
+            streak.sent(),
+            Some(StreakEvent::Recovered { failures: 5_000 })
+        );
         assert_eq!(streak.sent(), None);
-        assert_eq!(streak.failed(true), [Line::Failing, Line::GivingUp]);
+        assert_eq!(
+            streak.failed(true),
+            [StreakEvent::Failing, StreakEvent::GivingUp]
+        );
     }
 }

@@ -41,7 +41,7 @@ impl Transport {
     pub fn smtp(url: &Secret<String>) -> Result<Self, TransportError> {
         let server = AsyncSmtpTransport::<Tokio1Executor>::from_url(url.expose())
             .map_err(TransportError::Url)?;
-        Ok(Self::Smtp(server.timeout(Some(PATIENCE)).build()))
+        Ok(Self::Smtp(server.timeout(Some(SMTP_TIMEOUT)).build()))
     }
 
     pub fn files(folder: &Path) -> Result<Self, TransportError> {
@@ -55,21 +55,22 @@ impl Transport {
     /// Makes one attempt to send a mail. Returns the result, and the reason when it was not sent.
     pub async fn send(&self, id: MailId, mail: Message) -> (SendResult, Option<String>) {
         match self {
-            Self::Smtp(server) => match tokio::time::timeout(PATIENCE * 2, server.send(mail)).await
-            {
-                Ok(Ok(_)) => (SendResult::Sent, None),
-                Ok(Err(error)) if error.is_permanent() => {
-                    (SendResult::Refused, Some(reason(&error)))
+            Self::Smtp(server) => {
+                match tokio::time::timeout(SMTP_TIMEOUT * 2, server.send(mail)).await {
+                    Ok(Ok(_)) => (SendResult::Sent, None),
+                    Ok(Err(error)) if error.is_permanent() => {
+                        (SendResult::Refused, Some(reason(&error)))
+                    }
+                    Ok(Err(error)) => (SendResult::Troubled, Some(reason(&error))),
+                    Err(_) => (
+                        SendResult::Troubled,
+                        Some("the mail server did not answer in time".to_owned()),
+                    ),
                 }
-                Ok(Err(error)) => (SendResult::Troubled, Some(reason(&error))),
-                Err(_) => (
-                    SendResult::Troubled,
-                    Some("the mail server did not answer in time".to_owned()),
-                ),
-            },
+            }
             #[cfg(feature = "simulation")]
             Self::Simulated(line) => {
-                match tokio::time::timeout(PATIENCE * 2, line(letter(id, &mail))).await {
+                match tokio::time::timeout(SMTP_TIMEOUT * 2, line(letter(id, &mail))).await {
                     Ok(Ok(answer)) if answer.status == 250 => (SendResult::Sent, None),
                     Ok(Ok(answer)) if answer.status >= 500 => {
                         (SendResult::Refused, Some("no".to_owned()))
@@ -155,4 +156,4 @@ fn reason(error: &smtp::Error) -> String {
 /// Timeout of a test of the connection.
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of one step of the SMTP dialog.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SMTP_TIMEOUT: Duration = Duration::from_secs(30);

@@ -16,6 +16,8 @@ use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{Action, Attempt, Command, Kind, Outcome, Transaction};
 use switchyard_gateway_host::{Call, CallEnd, Journal, Operation, Version};
+use switchyard_records::{Name, attempts_with_id};
+use switchyard_system::trace::{Span, SpanKind, TraceContext};
 
 /// Retry interval for an outcome that could not be stored.
 const STORE_RETRY: Duration = Duration::from_secs(1);
@@ -71,7 +73,7 @@ pub(super) fn begin(
         engine
             .runtime()
             .clone()
-            .spawn(async move { call(engine, tx, job).await });
+            .spawn(TraceContext::current().scope(async move { call(engine, tx, job).await }));
     }
 }
 
@@ -83,7 +85,7 @@ pub(crate) async fn query(engine: &Engine, tx: &Transaction, attempt: &Attempt) 
         away: None,
         code: None,
     };
-    ask_gateway(engine, tx, attempt, &job).await.outcome
+    traced(engine, tx, attempt, &job).await.outcome
 }
 
 async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
@@ -92,7 +94,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
         return;
     };
     let asked_at = engine.clock().now();
-    let called = AssertUnwindSafe(ask_gateway(&engine, &tx, attempt, &job))
+    let called = AssertUnwindSafe(traced(&engine, &tx, attempt, &job))
         .catch_unwind()
         .await;
     let (outcome, gateway_state) = match called {
@@ -116,7 +118,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
     .increment(1);
     let answer = match outcome {
         // Nobody failed: the gateway is not to be called now, and nothing was sent.
-        Outcome::NotSent { why } if is_withheld(&engine, attempt, operation) => {
+        Outcome::NotSent { why } if is_held_back(&engine, attempt, operation) => {
             Command::Withhold { attempt: id, why }
         }
         outcome => {
@@ -154,7 +156,7 @@ fn answer_of(
 
 /// Whether a submission is kept back because of the state of its gateway's version. Looked at after the call, which may be what put
 /// the version into quarantine.
-fn is_withheld(engine: &Engine, attempt: &Attempt, operation: Operation) -> bool {
+fn is_held_back(engine: &Engine, attempt: &Attempt, operation: Operation) -> bool {
     let candidate = &attempt.candidate;
     let version = || {
         engine
@@ -162,6 +164,18 @@ fn is_withheld(engine: &Engine, attempt: &Attempt, operation: Operation) -> bool
             .version(&candidate.gateway, &candidate.gateway_hash)
     };
     operation.submits() && version().is_none_or(|version| version.is_in_quarantine())
+}
+
+/// Calls the gateway in a span of its own.
+async fn traced(engine: &Engine, tx: &Transaction, attempt: &Attempt, job: &GatewayJob) -> CallEnd {
+    let span = Span::begin("gateway call", SpanKind::Internal);
+    span.set("transaction.id", || tx.id.to_string());
+    span.set("attempt.id", || attempt.id.to_string());
+    span.set("gateway.name", || attempt.candidate.gateway.clone());
+    span.set("gateway.operation", || job.operation.as_str());
+    let end = span.scope(ask_gateway(engine, tx, attempt, job)).await;
+    span.set("outcome", || outcome_name(&end.outcome));
+    end
 }
 
 async fn ask_gateway(
@@ -198,10 +212,20 @@ async fn ask_gateway(
     if let Some(why) = kept_back(engine, attempt, operation, &version) {
         return unsent(why.to_owned());
     }
+    let is_shared = !operation.submits() && has_shared_id(engine, attempt).await;
+    if is_shared && !can_find(&version, attempt) {
+        return unsent(
+            "The provider uses its id of this attempt for another one, too, and the gateway finds \
+             no attempt by our reference alone: look it up in the provider's records and settle \
+             it by hand."
+                .to_owned(),
+        );
+    }
     let config = match engine.connection_config(tx, attempt) {
         Ok(config) => config,
         Err(error) => return unsent(error.to_string()),
     };
+    let provider_id = attempt.provider_id.as_deref();
     let call = Call {
         gateway: version,
         operation,
@@ -223,6 +247,7 @@ async fn ask_gateway(
             tx,
             attempt,
             operation,
+            provider_id.filter(|_| !is_shared),
             job.code.as_ref(),
         ),
         environment: tx.environment,
@@ -248,10 +273,25 @@ fn kept_back(
     version: &Version,
 ) -> Option<&'static str> {
     if operation.submits() && engine.access().is_closed(attempt.candidate.connection) {
-        return Some("The connection was switched off meanwhile.");
+        return Some("The connection was disabled before the call.");
     }
     let is_denial_worthless = is_unknown(engine, attempt) && !can_find(version, attempt);
     is_denial_worthless.then_some("The gateway finds no attempt by our reference alone.")
+}
+
+/// Whether another attempt at the same connection has the provider id of this one. Such an id
+/// proves nothing about either, so queries use our reference only. An index that cannot be read
+/// counts as a shared id.
+async fn has_shared_id(engine: &Engine, attempt: &Attempt) -> bool {
+    let connection = attempt.candidate.connection;
+    let provider_id = attempt.provider_id.as_deref();
+    let Some(name) = provider_id.and_then(|id| Name::provider_id(connection, id)) else {
+        return false;
+    };
+    match attempts_with_id(engine.store(), &name).await {
+        Ok(attempts) => attempts.iter().any(|(_, other)| *other != attempt.id),
+        Err(_) => true,
+    }
 }
 
 /// Whether the engine before a restore may have submitted the attempt, and kept a state for it that

@@ -15,6 +15,7 @@ use switchyard_core::transaction::{
 };
 use switchyard_records as records;
 use switchyard_store::{Batch, CommitError};
+use switchyard_system::trace::{Span, SpanKind};
 
 /// Event for merchants, published after its commit is durable.
 #[derive(Clone, Debug)]
@@ -109,37 +110,40 @@ pub(crate) async fn commit(
             _ => None,
         });
     let opened: Vec<CaseReason> = opened.collect();
-    let told = enqueue_notifications(engine, &mut batch, step);
-    engine
-        .store()
-        .commit(batch)
-        .await
-        .map_err(NotCommitted::Commit)?;
+    let notifications = enqueue_notifications(engine, &mut batch, step);
+    let span = Span::begin_inside("store commit", SpanKind::Internal);
+    span.set("transaction.id", || after.id.to_string());
+    let committed = engine.store().commit(batch).await;
+    if committed.is_err() {
+        span.fail("not committed");
+    }
+    drop(span);
+    committed.map_err(NotCommitted::Commit)?;
     for reason in opened {
         metrics::counter!("switchyard_cases_opened_total", "reason" => reason.as_str())
             .increment(1);
     }
-    engine.webhooks().nudge(&told.webhooks);
-    engine.mails().nudge(told.mails, step.now);
+    engine.webhooks().nudge(&notifications.webhooks);
+    engine.mails().nudge(notifications.mails, step.now);
     engine.watchers().committed(after);
     callback::appeared(engine, step.before.as_deref(), after);
-    for announcement in told.announcements {
+    for announcement in notifications.announcements {
         engine.publish(announcement);
     }
     Ok(())
 }
 
 /// Notifications of a step, sent once it is durable.
-struct Told {
+struct Notifications {
     announcements: Vec<Announcement>,
     webhooks: Vec<webhook::Queued>,
     mails: usize,
 }
 
 /// Adds the webhooks and mails of `step` to the batch.
-fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Told {
+fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Notifications {
     let (after, now, ids) = (&step.after, step.now, engine.ids());
-    let mut told = Told {
+    let mut notifications = Notifications {
         announcements: Vec::new(),
         webhooks: Vec::new(),
         mails: 0,
@@ -150,8 +154,8 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
                 let event = webhook::event_id(after.id, *name, now);
                 let webhooks = engine.access().enabled_webhooks(after.app);
                 let targets = webhook::enqueue(batch, &webhooks, after, *name, event, now);
-                told.webhooks.extend(targets);
-                told.announcements.push(Announcement {
+                notifications.webhooks.extend(targets);
+                notifications.announcements.push(Announcement {
                     event,
                     app: after.app,
                     environment: after.environment,
@@ -163,7 +167,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
             Action::Mail(to) => {
                 let app = engine.access().app(after.app);
                 if let Some(app) = app.filter(|_| engine.mails().admits(after, *to, now)) {
-                    told.mails += mail::enqueue(batch, &app, after, *to, now, ids);
+                    notifications.mails += mail::enqueue(batch, &app, after, *to, now, ids);
                 }
             }
             Action::Submit { .. }
@@ -172,7 +176,7 @@ fn enqueue_notifications(engine: &Engine, batch: &mut Batch, step: &Step) -> Tol
             | Action::CancelRequest { .. } => {}
         }
     }
-    told
+    notifications
 }
 
 /// Failure of a commit.

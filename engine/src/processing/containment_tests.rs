@@ -16,7 +16,7 @@ use serde_json::json;
 use super::calls;
 use super::commit::{Step, commit};
 use crate::engine::{EngineError, EngineSettings, NewPayment};
-use crate::testing::{Bench, Wanted, amount, customer};
+use crate::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::testing::fixtures::{self, World};
 use switchyard_core::transaction::{ClientContext, Refusal, State, Status};
@@ -25,7 +25,7 @@ use switchyard_records as records;
 use switchyard_store::{Batch, Table};
 use switchyard_system::clock::Clock;
 
-async fn payment(bench: &Bench) -> TransactionId {
+async fn payment(test: &TestEngine) -> TransactionId {
     let payment = NewPayment {
         amount: amount(2_500, "USD"),
         description: "Two coffees".to_owned(),
@@ -37,26 +37,23 @@ async fn payment(bench: &Bench) -> TransactionId {
         expires_in: None,
         context: ClientContext::default(),
     };
-    let caller = bench.caller();
-    let made = bench
-        .engine
-        .initialize_payment(&caller, payment, None)
-        .await;
+    let caller = test.caller();
+    let made = test.engine.initialize_payment(&caller, payment, None).await;
     made.unwrap().id
 }
 
-async fn status(bench: &Bench, id: TransactionId) -> Status {
-    let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+async fn status(test: &TestEngine, id: TransactionId) -> Status {
+    let tx = test.engine.transaction(id).await.unwrap().unwrap();
     tx.status()
 }
 
 /// Waits until it is so; the clock goes on a second each time.
-async fn as_time_goes_by(bench: &Bench, what: &str, so: impl AsyncFn() -> bool) {
+async fn as_time_goes_by(test: &TestEngine, what: &str, so: impl AsyncFn() -> bool) {
     for _ in 0..1_000 {
         if so().await {
             return;
         }
-        bench.clock.advance(Duration::from_secs(1));
+        test.clock.advance(Duration::from_secs(1));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("never: {what}");
@@ -66,22 +63,22 @@ async fn as_time_goes_by(bench: &Bench, what: &str, so: impl AsyncFn() -> bool) 
 async fn a_panic_in_a_transaction_is_an_error_of_that_command_and_of_nothing_else() {
     let seen = Seen::watch();
     for place in ["command", "decide"] {
-        let bench = Wanted::with(Gateways::default()).start().await;
-        let (struck, other) = (payment(&bench).await, payment(&bench).await);
+        let test = TestEngineBuilder::with(Gateways::default()).start().await;
+        let (struck, other) = (payment(&test).await, payment(&test).await);
         let before = seen.panics("transaction");
-        bench.engine.faults().panic_at(place, 1);
-        let refused = bench.engine.cancel(struck).await;
+        test.engine.faults().panic_at(place, 1);
+        let refused = test.engine.cancel(struck).await;
         assert!(
             matches!(refused, Err(EngineError::Internal)),
             "{place}: {refused:?}"
         );
         assert!(seen.panics("transaction") > before, "{place}: not counted");
         assert!(seen.logged(&struck.to_string()), "{place}: not logged");
-        assert_eq!(status(&bench, struck).await, Status::Initiated);
-        assert_eq!(bench.engine.timeline(struck).await.unwrap().len(), 1);
+        assert_eq!(status(&test, struck).await, Status::Initiated);
+        assert_eq!(test.engine.timeline(struck).await.unwrap().len(), 1);
         // The next transaction works, and so does the next command of this one.
         for id in [other, struck] {
-            let cancelled = bench.engine.cancel(id).await.unwrap();
+            let cancelled = test.engine.cancel(id).await.unwrap();
             assert_eq!(cancelled.status(), Status::Cancelled, "{place}");
         }
     }
@@ -91,31 +88,31 @@ async fn a_panic_in_a_transaction_is_an_error_of_that_command_and_of_nothing_els
 async fn a_panic_in_any_part_of_the_scheduler_delays_that_part_and_stops_nothing() {
     let seen = Seen::watch();
     for place in ["timers", "wake", "rest", "sweep"] {
-        let bench = Wanted::with(Gateways::default()).start().await;
+        let test = TestEngineBuilder::with(Gateways::default()).start().await;
         let before = seen.panics("scheduler");
-        let id = payment(&bench).await;
-        bench.engine.faults().panic_at(place, 2);
+        let id = payment(&test).await;
+        test.engine.faults().panic_at(place, 2);
         // Past the payment's end, and past the next sweep.
-        bench.clock.advance(Duration::from_secs(2 * 60 * 60));
-        as_time_goes_by(&bench, "the payment is cancelled", async || {
-            status(&bench, id).await == Status::Cancelled
+        test.clock.advance(Duration::from_secs(2 * 60 * 60));
+        as_time_goes_by(&test, "the payment is cancelled", async || {
+            status(&test, id).await == Status::Cancelled
         })
         .await;
-        as_time_goes_by(&bench, "the planted panics have come", async || {
+        as_time_goes_by(&test, "the planted panics have come", async || {
             // The second sweep is due an hour after the first.
-            bench.clock.advance(Duration::from_secs(60));
-            bench.engine.faults().left(place) == 0
+            test.clock.advance(Duration::from_secs(60));
+            test.engine.faults().left(place) == 0
         })
         .await;
-        as_time_goes_by(&bench, "the panics are counted", async || {
+        as_time_goes_by(&test, "the panics are counted", async || {
             seen.panics("scheduler") >= before + 2
         })
         .await;
         assert!(seen.logged("scheduler"), "{place}: not logged");
-        let late = payment(&bench).await;
-        bench.clock.advance(Duration::from_secs(31 * 60));
-        as_time_goes_by(&bench, "the next payment is cancelled", async || {
-            status(&bench, late).await == Status::Cancelled
+        let late = payment(&test).await;
+        test.clock.advance(Duration::from_secs(31 * 60));
+        as_time_goes_by(&test, "the next payment is cancelled", async || {
+            status(&test, late).await == Status::Cancelled
         })
         .await;
     }
@@ -124,9 +121,9 @@ async fn a_panic_in_any_part_of_the_scheduler_delays_that_part_and_stops_nothing
 #[tokio::test(flavor = "multi_thread")]
 async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
     for was_sent in [true, false] {
-        let mut wanted = Wanted::with(Gateways::default());
+        let mut wanted = TestEngineBuilder::with(Gateways::default());
         wanted.clock = Clock::manual(fixtures::START);
-        let bench = wanted.start().await;
+        let test = wanted.start().await;
         let mut world = World::payment();
         let before = Arc::new(world.tx.clone());
         let mut batch = Batch::new();
@@ -136,7 +133,7 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
             events: &[],
         };
         records::write(&mut batch, &begin).unwrap();
-        bench.engine.store().commit(batch).await.unwrap();
+        test.engine.store().commit(batch).await.unwrap();
         world.apply(fixtures::confirm(1)).unwrap();
         let (id, attempt) = (world.tx.id, world.current());
         let mut batch = Batch::new();
@@ -147,16 +144,16 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
             batch.put(Table::Journal, row("state"), r#"{"account":7}"#);
         }
         let step = Step::of(before, world.events, world.now);
-        let away = calls::announce(&bench.engine, &step);
-        assert!(commit(&bench.engine, batch, &step).await.is_ok());
-        bench.engine.faults().panic_at("call", 1);
-        calls::begin(&bench.engine, &step, away, None);
-        as_time_goes_by(&bench, "the actor looked", async || {
-            let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+        let away = calls::announce(&test.engine, &step);
+        assert!(commit(&test.engine, batch, &step).await.is_ok());
+        test.engine.faults().panic_at("call", 1);
+        calls::begin(&test.engine, &step, away, None);
+        as_time_goes_by(&test, "the actor looked", async || {
+            let tx = test.engine.transaction(id).await.unwrap().unwrap();
             tx.version > step.after.version
         })
         .await;
-        let tx = bench.engine.transaction(id).await.unwrap().unwrap();
+        let tx = test.engine.transaction(id).await.unwrap().unwrap();
         let attempt = tx.attempt(attempt).unwrap();
         let expected = match was_sent {
             true => (State::InDoubt, json!({ "account": 7 })),
@@ -168,14 +165,14 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn senders_beyond_a_transactions_mailbox_wait_and_every_one_is_answered() {
-    let bench = Wanted::with(Gateways::default()).start().await;
-    let id = payment(&bench).await;
-    let gate = bench.engine.faults().block_at("command");
+    let test = TestEngineBuilder::with(Gateways::default()).start().await;
+    let id = payment(&test).await;
+    let gate = test.engine.faults().block_at("command");
     let many = 8 * switchyard_core::limits::TRANSACTION_MAILBOX;
     let answered = Arc::new(AtomicU64::new(0));
     let cancels: Vec<_> = (0..many)
         .map(|_| {
-            let (engine, answered) = (bench.engine.clone(), answered.clone());
+            let (engine, answered) = (test.engine.clone(), answered.clone());
             tokio::spawn(async move {
                 let answer = engine.cancel(id).await;
                 answered.fetch_add(1, Ordering::SeqCst);
@@ -190,36 +187,36 @@ async fn senders_beyond_a_transactions_mailbox_wait_and_every_one_is_answered() 
     for cancel in cancels {
         assert_eq!(cancel.await.unwrap().unwrap().status(), Status::Cancelled);
     }
-    let snapshot = bench.engine.transaction_actor(id).await.unwrap();
+    let snapshot = test.engine.transaction_actor(id).await.unwrap();
     assert_eq!(snapshot.commands, many as u64);
-    assert_eq!(bench.engine.timeline(id).await.unwrap().len(), 2);
+    assert_eq!(test.engine.timeline(id).await.unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_transactions_at_work_than_there_is_room_for_are_told_to_come_back() {
     let room = 64;
-    let mut wanted = Wanted::with(Gateways::default());
+    let mut wanted = TestEngineBuilder::with(Gateways::default());
     wanted.settings = EngineSettings {
         live_actors: room,
         expires_after: Duration::from_secs(24 * 60 * 60),
         ..EngineSettings::default()
     };
-    let bench = wanted.start().await;
+    let test = wanted.start().await;
     let mut refused = Vec::new();
     for _ in 0..4 * room {
-        let id = payment(&bench).await;
-        match bench.engine.mark_processed(id).await {
+        let id = payment(&test).await;
+        match test.engine.mark_processed(id).await {
             Err(EngineError::Refused(Refusal::NotSuccessful(_))) => {}
             Err(EngineError::Unavailable(_)) => refused.push(id),
             other => panic!("{other:?}"),
         }
-        assert!(bench.engine.live_actors() <= room);
+        assert!(test.engine.live_actors() <= room);
     }
     assert!(refused.len() >= 3 * room, "{}", refused.len());
     for id in refused.into_iter().take(3) {
-        as_time_goes_by(&bench, "there is room again", async || {
+        as_time_goes_by(&test, "there is room again", async || {
             matches!(
-                bench.engine.mark_processed(id).await,
+                test.engine.mark_processed(id).await,
                 Err(EngineError::Refused(Refusal::NotSuccessful(_)))
             )
         })

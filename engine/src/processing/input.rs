@@ -1,4 +1,4 @@
-//! What a gateway is given for one operation. Golden files of it lie in `plugins/sdk/wire/`.
+//! Input of a gateway for one operation. Golden files are in `plugins/sdk/wire/`.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,15 @@ use switchyard_core::transaction::{Attempt, Kind, Transaction};
 use switchyard_gateway_host::manifest::CallbackPer;
 use switchyard_gateway_host::{Gateways, Operation, direction};
 
-/// The `input` of an operation. `code`: what the payer typed, for the operation that passes it on.
+/// The `input` of an operation. `provider_id`: the provider's id of the attempt, unless another
+/// attempt has it, too. `code`: the code that the payer typed, for the operation that passes it on.
 pub(super) fn build(
     gateways: &Gateways,
     public_url: &str,
     tx: &Transaction,
     attempt: &Attempt,
     operation: Operation,
+    provider_id: Option<&str>,
     code: Option<&Secret<String>>,
 ) -> Value {
     let mut input = json!({
@@ -24,7 +26,7 @@ pub(super) fn build(
         "country": attempt.country,
         "amount": amount(attempt.amount),
         "environment": tx.environment,
-        "provider_id": attempt.provider_id,
+        "provider_id": provider_id,
         "description": tx.description,
         "payer": {
             "first_name": tx.customer.first_name,

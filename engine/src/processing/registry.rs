@@ -11,6 +11,7 @@ use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{Command, Transaction};
+use switchyard_system::trace::TraceContext;
 
 /// Parts of the map with a lock each, so that transactions seldom wait for one another.
 const SHARDS: usize = 64;
@@ -61,11 +62,12 @@ impl Registry {
             let execute = Execute {
                 command: command.clone(),
                 seen: seen.clone(),
+                trace: TraceContext::current(),
             };
             match address.send(execute).await {
                 Ok(answer) => return answer,
-                // It went to rest, or died, before it came to this message: its successor takes it. A command that was carried out
-                // just before its actor died is met by a version that has moved on.
+                // The actor stopped before it read this message: its successor receives it. A
+                // command that was executed just before a panic conflicts with the new version.
                 Err(_) => self.forget(id, &address),
             }
         }
@@ -101,8 +103,8 @@ impl Registry {
         }
     }
 
-    /// Sends every actor to rest that has had no command since `before`. A submission that is away keeps nobody up: its answer wakes
-    /// a new actor.
+    /// Stops every actor without a command since `before`. A submission in flight keeps no actor:
+    /// its answer starts a new one.
     pub(crate) fn passivate_idle(&self, before: Timestamp) {
         for shard in &self.shards {
             let mut shard = shard.lock();

@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use crate::engine::{Engine, EngineError};
 use crate::queue::{
-    Ended, Executed, Item, KeyRange, LaneLimits, Polling, Queue, QueueContext, QueueError,
-    QueueHandler, QueueLimits,
+    Executed, Item, LaneLimits, Polling, Queue, QueueContext, QueueError, QueueHandler,
+    QueueLimits, RowState,
 };
 use switchyard_core::limits::{SCHEDULER_MAILBOX, SCHEDULER_WAKES};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{Command, GATEWAY_WATCH};
 use switchyard_records::{self as records, Due};
-use switchyard_store::Table;
+use switchyard_store::{KeyRange, Table};
 
 pub(crate) struct TimerQueue(Engine);
 
@@ -92,7 +92,7 @@ impl QueueHandler for TimerQueue {
     async fn execute(&self, (): (), item: &Item<Self>) -> Executed {
         let (engine, transaction) = (&self.0, item.key.transaction);
         if engine.waits_for_release(transaction) {
-            return Ended::StillThere.into();
+            return RowState::StillThere.into();
         }
         #[cfg(test)]
         engine.faults().inject_panic("wake");
@@ -105,6 +105,6 @@ impl QueueHandler for TimerQueue {
                 "failed to wake a transaction, retrying"
             ),
         }
-        Ended::StillThere.into()
+        RowState::StillThere.into()
     }
 }

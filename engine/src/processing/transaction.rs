@@ -22,22 +22,25 @@ use switchyard_records as records;
 use switchyard_store::{Batch, CommitError};
 #[cfg(feature = "simulation")]
 use switchyard_system::simulation::decide;
+use switchyard_system::trace::{Span, SpanKind, TraceContext, TracePosition};
 
-/// How often a step is decided anew because somebody else changed the transaction meanwhile.
+/// Maximum number of decisions about one step: each commit of another writer requires a new one.
 const DECISIONS: usize = 8;
 
-/// Nothing has come for a while: go to rest. What still arrives finds its successor.
+/// Stops an idle actor. Later messages go to its successor.
 pub(crate) struct Rest;
 
 impl Message for Rest {
     type Result = ();
 }
 
-/// Please carry out this command. Answered after the commit.
+/// Executes a command. Answered after the commit.
 pub(crate) struct Execute {
     pub command: Arc<Command>,
     /// The transaction, if the sender has just read it.
     pub seen: Option<Arc<Transaction>>,
+    /// Place of the sender in its trace.
+    pub trace: TraceContext,
 }
 
 impl Message for Execute {
@@ -47,11 +50,14 @@ impl Message for Execute {
 pub(crate) struct TransactionActor {
     id: TransactionId,
     engine: Engine,
-    /// The transaction, while an attempt is under way. One that waits for its payer is one row away, and there may be a great many.
+    /// The transaction, while an attempt is open. A transaction that waits for its payer is read
+    /// again, because there may be many.
     held: Option<Arc<Transaction>>,
     /// Version and state as this actor last saw them.
     seen: Option<(u64, &'static str)>,
     commands: u64,
+    /// Place of the last request about the transaction in its trace.
+    trace: Option<TracePosition>,
 }
 
 /// State of a transaction's actor.
@@ -73,6 +79,7 @@ impl TransactionActor {
             held: None,
             seen: None,
             commands: 0,
+            trace: None,
         }
     }
 }
@@ -91,7 +98,9 @@ impl Handler<Execute> for TransactionActor {
     fn handle(&mut self, asked: Execute, _: &mut Context<Self>) -> Self::Result {
         self.commands += 1;
         let known = self.held.clone().or(asked.seen);
-        let carried_out = carry_out(self.engine.clone(), self.id, known, asked.command);
+        let place = asked.trace.clone().linked_to(self.trace);
+        self.trace = asked.trace.position().or(self.trace);
+        let carried_out = traced(self.engine.clone(), self.id, known, asked.command, place);
         let contained = AssertUnwindSafe(carried_out).catch_unwind();
         AtomicResponse::new(Box::pin(contained.into_actor(self).map(
             |carried_out, actor, _| {
@@ -128,12 +137,27 @@ impl Handler<Snapshot<TransactionSnapshot>> for TransactionActor {
     }
 }
 
+/// Carries out a command, in a span of its own.
+async fn traced(
+    engine: Engine,
+    id: TransactionId,
+    known: Option<Arc<Transaction>>,
+    command: Arc<Command>,
+    place: TraceContext,
+) -> ExecutionResult {
+    let span = Span::begin_at(&place, "transaction command", SpanKind::Internal);
+    span.set("transaction.id", || id.to_string());
+    span.set("command", || command.name());
+    span.scope(carry_out(engine, id, known, command)).await
+}
+
 type ExecutionResult = (
     Option<Arc<Transaction>>,
     Result<Arc<Transaction>, EngineError>,
 );
 
-/// Decides and commits until nobody else was faster. Returns what the actor holds from now on, and the answer.
+/// Decides and commits until no other commit came first. Returns the transaction that the actor
+/// keeps, and the answer.
 async fn carry_out(
     engine: Engine,
     id: TransactionId,
@@ -195,20 +219,12 @@ async fn make(
     tx: &Arc<Transaction>,
     command: Command,
 ) -> Result<Option<Arc<Transaction>>, Failed> {
-    let now = engine.clock().now();
     let code = match &command {
         Command::SubmitCode { code, .. } => Some(code.clone()),
         _ => None,
     };
-    let context = Decision {
-        now,
-        attempt: AttemptId::new(engine.ids().ulid(now)),
-        reference: engine.ids().uuid(),
-        case: CaseId::new(engine.ids().ulid(now)),
-        references: engine.references(tx, &command),
-        onward: engine.onward(tx, &command),
-        permit: engine.permit(tx),
-    };
+    let context = decision_context(engine, tx, &command);
+    let now = context.now;
     let decided = catch_unwind(AssertUnwindSafe(|| {
         #[cfg(test)]
         engine.faults().inject_panic("decide");
@@ -226,7 +242,7 @@ async fn make(
     for attempt in step.begun().filter(|attempt| attempt.presumed) {
         note_unknown(engine, tx, attempt, &mut batch);
     }
-    // Before the commit: whoever sees the attempt stored must also see that its submission is about to leave.
+    // Before the commit: a reader of the stored attempt must also see its submission in flight.
     let away = calls::announce(engine, &step);
     match commit(engine, batch, &step).await {
         Ok(()) => {}
@@ -237,7 +253,31 @@ async fn make(
     Ok(Some(step.after))
 }
 
-/// Notes in the journal that an engine of before the hold may have submitted an attempt.
+fn decision_context(engine: &Engine, tx: &Transaction, command: &Command) -> Decision {
+    let now = engine.clock().now();
+    Decision {
+        now,
+        attempt: AttemptId::new(engine.ids().ulid(now)),
+        reference: engine.ids().uuid(),
+        case: CaseId::new(engine.ids().ulid(now)),
+        references: engine.references(tx, command),
+        onward: engine.onward(tx, command),
+        permit: engine.permit(tx),
+    }
+}
+
+/// The step that a command would make now. Nothing is stored or counted. `None`: it changes nothing.
+pub(crate) fn preview(
+    engine: &Engine,
+    tx: &Arc<Transaction>,
+    command: Command,
+) -> Result<Option<Step>, EngineError> {
+    let context = decision_context(engine, tx, &command);
+    let events = decide(tx, command, &context)?;
+    Ok((!events.is_empty()).then(|| Step::of(tx.clone(), events, context.now)))
+}
+
+/// Notes in the journal that an engine before the hold may have submitted an attempt.
 fn note_unknown(engine: &Engine, tx: &Transaction, attempt: &Attempt, batch: &mut Batch) {
     if let Some(until) = engine.may_have_left_before(attempt) {
         gateway::note_unknown(batch, tx.id, attempt, until);
@@ -249,8 +289,8 @@ fn note_panic(id: TransactionId) {
     tracing::error!(transaction.id = %id, "command panicked, the transaction keeps its stored state");
 }
 
-/// What the core cannot know: where a payout would go, and what the journal says of a submission that is
-/// no longer in flight. `None`: there is nothing to do.
+/// Adds facts from outside the core: the route of a payout, and the journal's entries about a
+/// submission that is no longer in flight. `None`: there is nothing to do.
 async fn enrich(
     engine: &Engine,
     tx: &Arc<Transaction>,

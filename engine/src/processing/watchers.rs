@@ -1,4 +1,4 @@
-//! Who waits for news of a transaction: the checkout page, and verify while it waits for the provider.
+//! Watchers of a transaction: the checkout page, and verify while it waits for the provider.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,19 +9,22 @@ use tokio::sync::watch;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::Transaction;
 
-/// What a watcher sees. It changes with each commit and with each answer of the provider, news or not.
+/// State that a watcher sees. It changes with each commit and with each answer of the provider,
+/// also with an answer that changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
-    /// The transaction as this process committed it last, since somebody began to watch; durable. Another process may have gone on.
+    /// The transaction as this process last committed it since the first watcher came; durable.
+    /// Another process may have changed it later.
     pub transaction: Option<Arc<Transaction>>,
-    /// Answers from gateways so far, since somebody began to watch.
+    /// Number of answers from gateways since the first watcher came.
     pub answers: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct Watchers(Mutex<HashMap<TransactionId, Watched>>);
 
-/// Each watcher has a channel of its own, so that they are woken in the order in which they came: those of one channel wake by chance.
+/// Each watcher has a channel of its own, so that they are woken in the order in which they came:
+/// receivers of one channel are woken in any order.
 #[derive(Default)]
 struct Watched {
     live: Live,
@@ -29,7 +32,7 @@ struct Watched {
 }
 
 impl Watchers {
-    /// Transactions in the map beyond which those that nobody watches any more are swept out.
+    /// Size of the map from which transactions without a watcher are removed.
     const SWEEP_AT: usize = 1_024;
 
     pub(crate) fn watch(&self, id: TransactionId) -> watch::Receiver<Live> {

@@ -13,9 +13,9 @@ use actix::Addr;
 use futures_util::FutureExt as _;
 
 use super::actor::{Envelope, QueueActor};
-use super::handler::{Ended, Executed, Item, QueueHandler};
+use super::handler::{Executed, Item, QueueHandler, RowState};
 use super::lanes::{Lane, Lanes, ResponseSpeed};
-use super::partition::{InFlight, Moment, Next, Partition};
+use super::partition::{InFlight, Next, Partition, ScanTime};
 use super::polls::Polls;
 use super::sweep::ScanResult;
 use super::{QueueContext, QueueSnapshot, count_panic, sooner};
@@ -137,18 +137,18 @@ impl<H: QueueHandler> Dispatcher<H> {
         if let Some(took) = executed.took {
             state.speed = self.lanes.speed(took);
         }
-        match executed.ended {
-            Ended::Removed => {
+        match executed.row {
+            RowState::Removed => {
                 state.backlog.end(&key);
                 self.handler.queue().depth_changed(-1);
             }
-            Ended::DueAt(due) => {
+            RowState::DueAt(due) => {
                 state.backlog.end(&key);
                 state.backlog.added(due);
             }
-            Ended::Unchanged => state.rest(key, now.plus(H::REST)),
-            Ended::StillThere => state.backlog.end_handled(key, now, H::REST),
-            Ended::QueueChanged => {
+            RowState::Unchanged => state.rest(key, now.plus(H::REST)),
+            RowState::StillThere => state.backlog.end_handled(key, now, H::REST),
+            RowState::QueueChanged => {
                 state.backlog.end(&key);
                 state.restart();
             }
@@ -198,13 +198,13 @@ impl<H: QueueHandler> Dispatcher<H> {
             while !self.handler.queue().is_stopping()
                 && let Some(queue) = self.lanes.next(lane)
             {
-                self.take_turn(queue, lane).await;
+                self.serve_queue(queue, lane).await;
             }
         }
     }
 
-    /// Turn of one queue: starts at most one row, then puts the queue back to the end of its lane.
-    async fn take_turn(&mut self, queue: H::Queue, lane: Lane) {
+    /// Starts at most one row of a queue, then puts the queue back to the end of its lane.
+    async fn serve_queue(&mut self, queue: H::Queue, lane: Lane) {
         let now = self.context.clock.now();
         let until = self.polls.until(now);
         let limits = self.handler.limits(queue);
@@ -226,7 +226,7 @@ impl<H: QueueHandler> Dispatcher<H> {
         if let Some(at) = state.not_before.filter(|at| *at > now) {
             return self.wake_at(queue, at);
         }
-        let moment = Moment { now, until };
+        let moment = ScanTime { now, until };
         let next = state.next(&self.handler, &self.context.store, queue, moment);
         match next.await {
             Ok(next) => {
@@ -318,6 +318,6 @@ async fn execute<H: QueueHandler>(handler: &H, queue: H::Queue, item: &Item<H>) 
     count_panic(H::NAME);
     tracing::error!(actor = H::NAME, ?queue, row = ?item.key, "execution of a queued row panicked");
     let recording = AssertUnwindSafe(handler.panicked(queue, item)).catch_unwind();
-    let ended = recording.await.unwrap_or(Ended::Unchanged);
-    ended.into()
+    let row = recording.await.unwrap_or(RowState::Unchanged);
+    row.into()
 }

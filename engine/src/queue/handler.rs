@@ -6,16 +6,13 @@ use std::time::Duration;
 use super::actor::Queue;
 use super::backlog::Found;
 use switchyard_core::time::Timestamp;
-use switchyard_store::Table;
+use switchyard_store::{KeyRange, Table};
 
 /// Error of a handler. The actor logs it and tries again after [`QueueHandler::REST`].
 pub(crate) type QueueError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Row of a handler's queue.
 pub(crate) type Item<H> = Found<<H as QueueHandler>::Key, <H as QueueHandler>::Row>;
-
-/// Key range of the store.
-pub(crate) type KeyRange = (Vec<u8>, Vec<u8>);
 
 /// Properties of one kind of queue, and the execution of its rows. The actor does the rest.
 pub(crate) trait QueueHandler: Send + Sync + Sized + 'static {
@@ -67,13 +64,13 @@ pub(crate) trait QueueHandler: Send + Sync + Sized + 'static {
     }
 
     /// Whether a due row may be executed now.
-    fn turn(
+    fn start_time(
         &self,
         _: Self::Queue,
         _: &Self::Row,
         _: Timestamp,
-    ) -> impl Future<Output = Result<Turn<Self>, QueueError>> {
-        async { Ok(Turn::Now) }
+    ) -> impl Future<Output = Result<StartTime<Self>, QueueError>> {
+        async { Ok(StartTime::Now) }
     }
 
     /// Executes a row, and makes the result durable.
@@ -90,14 +87,14 @@ pub(crate) trait QueueHandler: Send + Sync + Sized + 'static {
     }
 
     /// Records that the execution of a row panicked.
-    fn panicked(&self, _: Self::Queue, _: &Item<Self>) -> impl Future<Output = Ended> + Send {
-        async { Ended::Unchanged }
+    fn panicked(&self, _: Self::Queue, _: &Item<Self>) -> impl Future<Output = RowState> + Send {
+        async { RowState::Unchanged }
     }
 }
 
 /// State of a row after its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum RowState {
     /// The row is deleted.
     Removed,
     /// The row may be in the queue again, due at this time or later.
@@ -115,19 +112,19 @@ pub(crate) enum Ended {
 /// Result of an execution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Executed {
-    pub ended: Ended,
+    pub row: RowState,
     /// Response time of the other side, which determines the lane. `None`: there was no request.
     pub took: Option<Duration>,
 }
 
-impl From<Ended> for Executed {
-    fn from(ended: Ended) -> Self {
-        Self { ended, took: None }
+impl From<RowState> for Executed {
+    fn from(row: RowState) -> Self {
+        Self { row, took: None }
     }
 }
 
 /// Decision about a due row.
-pub(crate) enum Turn<H: QueueHandler> {
+pub(crate) enum StartTime<H: QueueHandler> {
     Now,
     /// Not before this time.
     At(Timestamp),

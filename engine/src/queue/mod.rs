@@ -8,7 +8,7 @@
 //! ```text
 //! commit ──▶ Queue::wake ──▶ QueueActor ──▶ scan from the low-water mark ──▶ window of due rows
 //!                                       ──▶ lane with a free slot ──▶ QueueHandler::execute
-//!                                       ◀── Ended: removed, due again, unchanged, still there
+//!                                       ◀── removed, due again, unchanged, still there
 //! ```
 //!
 //! - [`QueueHandler`]: the properties of one kind of queue, with exactly four implementations.
@@ -35,8 +35,8 @@ pub use self::actor::QueueSnapshot;
 pub(crate) use self::actor::{Queue, QueueContext};
 pub(crate) use self::backlog::Found;
 pub(crate) use self::handler::{
-    Ended, Executed, Item, KeyRange, LaneLimits, Polling, QueueError, QueueHandler, QueueLimits,
-    SlowLane, Turn,
+    Executed, Item, LaneLimits, Polling, QueueError, QueueHandler, QueueLimits, RowState, SlowLane,
+    StartTime,
 };
 use switchyard_core::time::Timestamp;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::backlog::Backlog;
-use super::handler::{Item, QueueError, QueueHandler, Turn};
+use super::handler::{Item, QueueError, QueueHandler, StartTime};
 use super::lanes::{Lane, ResponseSpeed};
 use super::sooner;
 use switchyard_core::time::Timestamp;
@@ -47,7 +47,7 @@ pub(super) enum Next<H: QueueHandler> {
 
 /// Time of a step, and the due time up to which rows are executed.
 #[derive(Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct ScanTime {
     pub now: Timestamp,
     pub until: Timestamp,
 }
@@ -116,7 +116,7 @@ impl<H: QueueHandler> Partition<H> {
         handler: &H,
         store: &Store,
         queue: H::Queue,
-        moment: Moment,
+        moment: ScanTime,
     ) -> Result<Next<H>, QueueError> {
         let mut is_refilled = false;
         let later = loop {
@@ -149,10 +149,10 @@ impl<H: QueueHandler> Partition<H> {
             if self.backlog.values().any(is_earlier) {
                 continue; // the next turn comes when that row ends
             }
-            match handler.turn(queue, row, now).await? {
-                Turn::Now => return Ok(self.window.remove(place)),
-                Turn::At(at) => *later = sooner(*later, Some(at)),
-                Turn::After(first) => {
+            match handler.start_time(queue, row, now).await? {
+                StartTime::Now => return Ok(self.window.remove(place)),
+                StartTime::At(at) => *later = sooner(*later, Some(at)),
+                StartTime::After(first) => {
                     self.window.retain(|item| item.key != first.key);
                     return Ok(Some(first));
                 }
@@ -166,27 +166,28 @@ impl<H: QueueHandler> Partition<H> {
         &mut self,
         store: &Store,
         queue: H::Queue,
-        moment: Moment,
+        moment: ScanTime,
     ) -> Result<(), StoreError> {
         if let Some(first) = self.window.front() {
             self.backlog.added(first.due);
         }
         let mut scan = self.backlog.scan(H::WINDOW, moment.now, moment.until);
-        let (mut start, mut end) = H::range(queue, scan.from);
+        let mut range = H::range(queue, scan.from);
         if H::POLLING.is_some() {
             // The next poll finds the rows that become due, so none of them is read before.
             let behind = moment.until.plus(Duration::from_micros(1));
-            end = H::range(queue, behind).0;
+            range = range.before(H::range(queue, behind));
         }
         let mut found = VecDeque::new();
         let is_full = loop {
+            let (from, to) = (range.from(), range.to());
             let rows = store
-                .scan(H::TABLE, &start, &end, Direction::Forward, scan.limit)
+                .scan(H::TABLE, from, to, Direction::Forward, scan.limit)
                 .await
                 .inspect_err(|_| self.backlog.failed(scan))?;
             let is_full = rows.len() == scan.limit;
             if let Some((last, _)) = rows.last() {
-                start = [&last[..], &[0]].concat();
+                range = range.behind_row(last);
             }
             for (key, value) in rows {
                 let Some((_, id, due)) = H::read_key(&key) else {

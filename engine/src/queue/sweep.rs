@@ -60,15 +60,15 @@ async fn report<H: QueueHandler>(
     }
 }
 
-/// Finds the queues that have rows, with one read for each, whatever its length.
+/// Finds the queues that have rows, with one read for each, independent of its length.
 async fn find<H: QueueHandler>(context: &QueueContext) -> Result<ScanResult<H::Queue>, StoreError> {
     let mut queues = Vec::new();
-    each_queue(&context.store, H::TABLE, H::all(), |key| {
+    each_queue(&context.store, H::TABLE, H::all(), |key, left| {
         let Some((queue, _, due)) = H::read_key(key) else {
-            return [key, &[0]].concat();
+            return left.behind_row(key);
         };
         queues.push((queue, due));
-        H::range(queue, Timestamp::default()).1
+        left.behind(H::range(queue, Timestamp::default()))
     })
     .await?;
     let depth = None;

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::runtime::ActorThreads;
 use switchyard_core::testing::START;
-use switchyard_store::{Batch, Store, Table};
+use switchyard_store::{Batch, Key, KeyRange, KeyReader, Store, Table};
 use switchyard_system::clock::Clock;
 
 /// Handler of test rows, with a polled queue or with wake-ups.
@@ -47,9 +47,12 @@ const PREFIX: u8 = b't';
 const REST: Duration = Duration::from_secs(5);
 const AHEAD: Duration = Duration::from_secs(3);
 
-fn key(queue: u8, due: Timestamp, number: u8) -> Vec<u8> {
-    let due = due.as_micros().to_be_bytes();
-    [&[PREFIX, queue][..], &due, &[number]].concat()
+fn key(queue: u8, due: Timestamp, number: u8) -> Key {
+    of_queue(queue).with(due).with(number)
+}
+
+fn of_queue(queue: u8) -> Key {
+    Key::of(PREFIX).with(queue)
 }
 
 impl<const IS_POLLED: bool> QueueHandler for TestHandler<IS_POLLED> {
@@ -74,16 +77,17 @@ impl<const IS_POLLED: bool> QueueHandler for TestHandler<IS_POLLED> {
     }
 
     fn all() -> KeyRange {
-        (vec![PREFIX], vec![PREFIX + 1])
+        Key::of(PREFIX).range()
     }
 
     fn range(queue: u8, from: Timestamp) -> KeyRange {
-        (key(queue, from, 0), vec![PREFIX, queue + 1])
+        of_queue(queue).range().starting_at(key(queue, from, 0))
     }
 
     fn read_key(key: &[u8]) -> Option<(u8, u8, Timestamp)> {
-        let due = i64::from_be_bytes(*key.get(2..)?.first_chunk()?);
-        Some((key[1], *key.last()?, Timestamp::from_micros(due)))
+        let mut key = KeyReader::of(PREFIX, key)?;
+        let (queue, due) = (key.take()?, key.take()?);
+        Some((queue, key.take_last()?, due))
     }
 
     fn read_row(_: &[u8], value: &[u8]) -> Result<Fate, QueueError> {
@@ -108,9 +112,14 @@ impl<const IS_POLLED: bool> QueueHandler for TestHandler<IS_POLLED> {
         }
     }
 
-    async fn turn(&self, _: u8, _: &Fate, _: Timestamp) -> Result<Turn<Self>, QueueError> {
+    async fn start_time(
+        &self,
+        _: u8,
+        _: &Fate,
+        _: Timestamp,
+    ) -> Result<StartTime<Self>, QueueError> {
         drop(self.0.turns.acquire().await);
-        Ok(Turn::Now)
+        Ok(StartTime::Now)
     }
 
     async fn execute(&self, queue: u8, item: &Item<Self>) -> Executed {
@@ -118,11 +127,11 @@ impl<const IS_POLLED: bool> QueueHandler for TestHandler<IS_POLLED> {
         match item.row {
             Fate::Wait => drop(self.0.gate.acquire().await),
             Fate::Panic => panic!("a test says so"),
-            Fate::Stay => return Ended::StillThere.into(),
+            Fate::Stay => return RowState::StillThere.into(),
             Fate::Delete | Fate::Unreadable => {}
         }
         self.0.delete(queue, item.due, item.key).await;
-        Ended::Removed.into()
+        RowState::Removed.into()
     }
 }
 
@@ -198,7 +207,7 @@ impl<const IS_POLLED: bool> World<IS_POLLED> {
         panic!("never: {executed} executed, {in_flight} in flight; {snapshot:?}");
     }
 
-    /// Lets the actor handle all that it was given.
+    /// Lets the actor handle all messages in its mailbox.
     async fn settle(&self) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -1,7 +1,6 @@
 //! Walks over the rows of all queues in a key range.
 
-use super::handler::KeyRange;
-use switchyard_store::{Direction, Store, StoreError, Table};
+use switchyard_store::{Direction, KeyRange, Store, StoreError, Table};
 
 /// Calls `visit` with the key and the value of each row of a key range.
 ///
@@ -10,43 +9,37 @@ use switchyard_store::{Direction, Store, StoreError, Table};
 pub(super) async fn each_row(
     store: &Store,
     table: Table,
-    (mut from, end): KeyRange,
+    range: KeyRange,
     mut visit: impl FnMut(&[u8], &[u8]),
 ) -> Result<(), StoreError> {
-    loop {
-        let rows = store
-            .scan(table, &from, &end, Direction::Forward, PAGE)
-            .await?;
+    let mut pages = store.pages(table, range, PAGE);
+    while let Some(rows) = pages.next().await? {
         for (key, value) in &rows {
             visit(key, value);
         }
-        match rows.last() {
-            Some((last, _)) if rows.len() == PAGE => from = [&last[..], &[0]].concat(),
-            _ => return Ok(()),
-        }
         tokio::task::yield_now().await;
     }
+    Ok(())
 }
 
 /// Calls `visit` with the first key of each queue in a key range: one read for each queue, whatever
-/// its length. `visit` returns the key at which the next queue may begin.
+/// its length. `visit` returns the rest of the range, behind that queue.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub(super) async fn each_queue(
     store: &Store,
     table: Table,
-    (mut from, end): KeyRange,
-    mut visit: impl FnMut(&[u8]) -> Vec<u8>,
+    mut range: KeyRange,
+    mut visit: impl FnMut(&[u8], KeyRange) -> KeyRange,
 ) -> Result<(), StoreError> {
     loop {
-        let rows = store
-            .scan(table, &from, &end, Direction::Forward, 1)
-            .await?;
+        let (from, to) = (range.from(), range.to());
+        let rows = store.scan(table, from, to, Direction::Forward, 1).await?;
         let Some((key, _)) = rows.first() else {
             return Ok(());
         };
-        from = visit(key);
+        range = visit(key, range);
     }
 }
 

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use switchyard_core::limits::QUOTA_SUBJECTS;
 
-pub(super) const KEY_BYTES: usize = 16;
+pub(super) const SUBJECT_BYTES: usize = 16;
 
 /// A subject of a limit, hashed.
-pub(super) type Key = [u8; KEY_BYTES];
+pub(super) type Subject = [u8; SUBJECT_BYTES];
 
 /// Counts of the subjects that were used lately.
 #[derive(Default)]
 pub(super) struct Ledger {
-    subjects: HashMap<Key, Counted>,
+    subjects: HashMap<Subject, Counted>,
     /// Number of evictions of subjects, which bound the memory. Counts that were read before an
     /// eviction may be outdated.
     forgotten: u64,
@@ -27,7 +27,7 @@ struct Counted {
 }
 
 impl Ledger {
-    pub fn has(&self, key: &Key) -> bool {
+    pub fn has(&self, key: &Subject) -> bool {
         self.subjects.contains_key(key)
     }
 
@@ -37,7 +37,7 @@ impl Ledger {
 
     /// Takes in what the store has of a subject, read when `as_of` was [`Ledger::forgotten`]. What
     /// is known already is newer.
-    pub fn load(&mut self, key: Key, parts: Vec<(u64, u64)>, as_of: u64) {
+    pub fn load(&mut self, key: Subject, parts: Vec<(u64, u64)>, as_of: u64) {
         if as_of != self.forgotten || self.has(&key) {
             return;
         }
@@ -51,7 +51,7 @@ impl Ledger {
     }
 
     /// Uses that count at `part`, by part, oldest first. Drops what no longer counts.
-    pub fn counted(&mut self, key: &Key, parts: u64, part: u64) -> Vec<(u64, u64)> {
+    pub fn counted(&mut self, key: &Subject, parts: u64, part: u64) -> Vec<(u64, u64)> {
         let Some(counted) = self.subjects.get_mut(key) else {
             return Vec::new();
         };
@@ -61,7 +61,7 @@ impl Ledger {
         counted.parts.clone()
     }
 
-    pub fn add(&mut self, key: &Key, part: u64, uses: u64) {
+    pub fn add(&mut self, key: &Subject, part: u64, uses: u64) {
         let counted = self.subjects.entry(*key).or_default();
         counted.in_flight += 1;
         match counted.parts.iter_mut().find(|(known, _)| *known == part) {
@@ -74,14 +74,14 @@ impl Ledger {
     }
 
     /// A reservation has ended: `back` of its uses did not happen.
-    pub fn end(&mut self, key: &Key, part: u64, back: u64) {
+    pub fn end(&mut self, key: &Subject, part: u64, back: u64) {
         if let Some(counted) = self.subjects.get_mut(key) {
             counted.in_flight = counted.in_flight.saturating_sub(1);
         }
         self.take_back(key, part, back);
     }
 
-    pub fn take_back(&mut self, key: &Key, part: u64, uses: u64) {
+    pub fn take_back(&mut self, key: &Subject, part: u64, uses: u64) {
         let counted = self.subjects.get_mut(key);
         let known = counted.and_then(|c| c.parts.iter_mut().find(|(known, _)| *known == part));
         if let Some((_, known)) = known {

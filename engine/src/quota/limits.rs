@@ -67,19 +67,7 @@ impl Default for LimitSettings {
 impl PayoutLimits {
     /// Error in these limits, in words that follow their name.
     pub fn check(&self) -> Result<(), String> {
-        for (code, amount) in &self.amount_per_day {
-            let currency = Currency::from_code(code);
-            let currency = currency
-                .ok_or_else(|| format!("has an amount in `{code}`, which is no currency's code"))?;
-            if amount != "0" && Amount::parse_major(amount, currency).is_err() {
-                return Err(format!(
-                    "has an amount in {code} that cannot be read: write it in major units, as in 1500.50, with at most {} decimals; \
-                     0 means no limit",
-                    currency.decimals()
-                ));
-            }
-        }
-        Ok(())
+        check_amounts(&self.amount_per_day, "0 means no limit")
     }
 
     /// The amount of a currency that may be paid out in a day, in minor units.
@@ -89,6 +77,24 @@ impl PayoutLimits {
         let amount = Amount::parse_major(text, currency).ok();
         Some(amount.map_or(0, |amount| amount.minor().unsigned_abs()))
     }
+}
+
+/// Checks amounts by currency code, each in major units or `0`. `zero`: the meaning of 0. The error
+/// is in words that follow the name of the setting.
+pub fn check_amounts(amounts: &BTreeMap<String, String>, zero: &str) -> Result<(), String> {
+    for (code, amount) in amounts {
+        let currency = Currency::from_code(code);
+        let currency = currency
+            .ok_or_else(|| format!("has an amount in `{code}`, which is no currency's code"))?;
+        if amount != "0" && Amount::parse_major(amount, currency).is_err() {
+            return Err(format!(
+                "has an amount in {code} that cannot be read: write it in major units, as in 1500.50, with at most {} decimals; \
+                 {zero}",
+                currency.decimals()
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl LimitSettings {

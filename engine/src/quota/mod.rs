@@ -21,11 +21,11 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest as _, Sha256};
 
-use self::ledger::{KEY_BYTES, Key, Ledger};
-pub use self::limits::{LimitSettings, PayoutLimits};
+use self::ledger::{Ledger, SUBJECT_BYTES, Subject};
+pub use self::limits::{LimitSettings, PayoutLimits, check_amounts};
 use switchyard_core::limits::QUOTA_SWEEP;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, CommitError, Direction, Store, StoreError, Table, counts};
+use switchyard_store::{Batch, CommitError, Key, KeyRange, Store, StoreError, Table, counts};
 use switchyard_system::clock::Clock;
 
 /// A length of time, and in how many parts uses are counted within it.
@@ -40,8 +40,8 @@ pub struct Span {
 /// Fifteen minutes, for prompts and codes.
 pub const PROMPT_SPAN: Span = Span {
     tag: b'p',
-    part: Duration::from_secs(3 * 60),
-    parts: 5,
+    part: Duration::from_secs(60),
+    parts: 15,
 };
 /// A day, for payouts.
 pub const PAYOUT_SPAN: Span = Span {
@@ -102,7 +102,7 @@ pub struct Reservation {
     quotas: Quotas,
     span: Span,
     part: u64,
-    uses: Vec<(Key, u64)>,
+    uses: Vec<(Subject, u64)>,
     is_settled: bool,
 }
 
@@ -121,7 +121,7 @@ impl Quotas {
     /// # Errors
     /// [`QuotaError::Exceeded`] with the first limit that is exceeded.
     pub async fn reserve(&self, span: Span, limits: &[Limit]) -> Result<Reservation, QuotaError> {
-        let wanted: Vec<(Key, &Limit)> = limits
+        let wanted: Vec<(Subject, &Limit)> = limits
             .iter()
             .filter(|limit| limit.most > 0)
             .map(|limit| (key(span, limit), limit))
@@ -130,13 +130,13 @@ impl Quotas {
         loop {
             let now = self.0.clock.now();
             let part = span.part_of(now);
-            let missing: Vec<Key> = {
+            let missing: Vec<Subject> = {
                 let mut ledger = self.ledger();
                 for (key, counted, as_of) in loaded.drain(..) {
                     ledger.load(key, counted, as_of);
                 }
                 let keys = wanted.iter().map(|(key, _)| *key);
-                let missing: Vec<Key> = keys.filter(|key| !ledger.has(key)).collect();
+                let missing: Vec<Subject> = keys.filter(|key| !ledger.has(key)).collect();
                 if missing.is_empty() {
                     return self.reserve_loaded(&mut ledger, span, now, &wanted);
                 }
@@ -154,7 +154,7 @@ impl Quotas {
         ledger: &mut Ledger,
         span: Span,
         now: Timestamp,
-        wanted: &[(Key, &Limit)],
+        wanted: &[(Subject, &Limit)],
     ) -> Result<Reservation, QuotaError> {
         let part = span.part_of(now);
         for (key, limit) in wanted {
@@ -171,7 +171,7 @@ impl Quotas {
                 retry_after: span.fits_after(&counted, limit, now),
             }));
         }
-        let uses: Vec<(Key, u64)> = wanted
+        let uses: Vec<(Subject, u64)> = wanted
             .iter()
             .map(|(key, limit)| (*key, limit.uses))
             .collect();
@@ -187,13 +187,18 @@ impl Quotas {
         })
     }
 
-    async fn read(&self, span: Span, key: Key, part: u64) -> Result<Vec<(u64, u64)>, StoreError> {
+    async fn read(
+        &self,
+        span: Span,
+        key: Subject,
+        part: u64,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
         let mut counted = Vec::new();
         for part in part.saturating_sub(span.parts)..=part {
             let row = self
                 .0
                 .store
-                .get(Table::Meta, &row_key(span, part, &key))
+                .get(Table::Meta, &row_key(span, part, key))
                 .await?;
             let [uses] = counts(row.as_deref());
             if uses > 0 {
@@ -210,16 +215,10 @@ impl Quotas {
             let oldest = span
                 .part_of(self.0.clock.now())
                 .saturating_sub(span.parts + 1);
-            let (from, to) = (row_key(span, 0, &[]), row_key(span, oldest, &[]));
-            loop {
-                let direction = Direction::Forward;
-                let store = &self.0.store;
-                let rows = store
-                    .scan(Table::Meta, &from, &to, direction, QUOTA_SWEEP)
-                    .await?;
-                if rows.is_empty() {
-                    break;
-                }
+            let expired = KeyRange::between(part_key(span, 0), part_key(span, oldest));
+            let store = &self.0.store;
+            let mut pages = store.pages(Table::Meta, expired, QUOTA_SWEEP);
+            while let Some(rows) = pages.next().await? {
                 let mut batch = Batch::new();
                 for (key, _) in &rows {
                     batch.delete(Table::Meta, key);
@@ -286,7 +285,7 @@ pub struct Settled {
     quotas: Quotas,
     span: Span,
     part: u64,
-    uses: Vec<(Key, u64)>,
+    uses: Vec<(Subject, u64)>,
 }
 
 impl Settled {
@@ -331,26 +330,31 @@ impl Span {
     }
 }
 
-fn add(batch: &mut Batch, span: Span, part: u64, uses: &[(Key, u64)], sign: i64) {
+fn add(batch: &mut Batch, span: Span, part: u64, uses: &[(Subject, u64)], sign: i64) {
     for (key, uses) in uses {
         let uses = i64::try_from(*uses).unwrap_or(i64::MAX);
-        batch.add(Table::Meta, row_key(span, part, key), [sign * uses]);
+        batch.add(Table::Meta, row_key(span, part, *key), [sign * uses]);
     }
 }
 
 /// The hash of a subject: a phone number does not belong into a key.
-fn key(span: Span, limit: &Limit) -> Key {
+fn key(span: Span, limit: &Limit) -> Subject {
     let mut hash = Sha256::new();
     hash.update([span.tag]);
     hash.update(limit.name);
     hash.update([0]);
     hash.update(&limit.subject);
-    let mut key = [0; KEY_BYTES];
-    key.copy_from_slice(&hash.finalize()[..KEY_BYTES]);
+    let mut key = [0; SUBJECT_BYTES];
+    key.copy_from_slice(&hash.finalize()[..SUBJECT_BYTES]);
     key
 }
 
 /// `quota/`, the span, the part, the subject: expired rows are adjacent.
-fn row_key(span: Span, part: u64, key: &[u8]) -> Vec<u8> {
-    [b"quota/", &[span.tag][..], &part.to_be_bytes(), key].concat()
+fn row_key(span: Span, part: u64, key: Subject) -> Key {
+    part_key(span, part).with(key)
+}
+
+/// Beginning of the keys of all subjects of a part.
+fn part_key(span: Span, part: u64) -> Key {
+    Key::path("quota").child("").with(span.tag).with(part)
 }

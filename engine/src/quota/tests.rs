@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 
 use super::*;
+use switchyard_core::environment::Environment;
 use switchyard_core::testing::START;
 
 fn limit(most: u64, uses: u64) -> Limit {
@@ -19,6 +20,23 @@ fn exceeded(result: Result<Reservation, QuotaError>) -> Exceeded {
         Err(QuotaError::Exceeded(exceeded)) => exceeded,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("the limit was not held"),
+    }
+}
+
+#[test]
+fn limits_apply_in_live_always_and_in_sandbox_by_their_setting() {
+    for (in_sandbox, environment, applies) in [
+        (false, Environment::Live, true),
+        (true, Environment::Live, true),
+        (false, Environment::Sandbox, false),
+        (true, Environment::Sandbox, true),
+    ] {
+        let settings = LimitSettings {
+            in_sandbox,
+            ..LimitSettings::default()
+        };
+        let found = settings.apply_to(environment);
+        assert_eq!(found, applies, "{environment:?}, {in_sandbox}");
     }
 }
 
@@ -121,4 +139,11 @@ async fn rows_that_no_longer_count_are_swept() {
     assert_eq!(quotas.sweep().await.unwrap(), 1);
     let restarted = Quotas::new(store, clock);
     exceeded(restarted.reserve(PROMPT_SPAN, &[limit(1, 1)]).await);
+}
+
+#[test]
+fn the_key_of_a_count_has_its_stored_bytes() {
+    let key = row_key(PROMPT_SPAN, 0x0102, [7; SUBJECT_BYTES]);
+    let bytes = [&b"quota/p\0\0\0\0\0\0\x01\x02"[..], &[7; SUBJECT_BYTES]].concat();
+    assert_eq!(*key, bytes);
 }

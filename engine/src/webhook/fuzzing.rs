@@ -28,8 +28,8 @@ pub(crate) fn row(key: &[u8], value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let row = Row::read(key, value).ok()?;
     assert_eq!(
         row::read_key(key),
-        Ok((row.webhook, row.due)),
+        Some((row.webhook, row.due)),
         "whose row it is, and when it is due"
     );
-    Some((row.key(), row.value()))
+    Some((row.key().into(), row.value()))
 }

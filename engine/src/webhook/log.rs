@@ -10,13 +10,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{Row, environment_byte, moment};
+use super::row::Row;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, DeliveryId, EventId, TransactionId, WebhookId};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::EventName;
-use switchyard_store::{Batch, Direction, Store, StoreError, Table, prefix_end};
+use switchyard_store::{Batch, Direction, Key, KeyRange, KeyReader, Store, StoreError, Table};
 use switchyard_system::egress::Failure;
+use switchyard_system::trace::TraceContext;
 
 /// One request that was sent or could not be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,6 +168,7 @@ impl Delivery {
             enqueued_at: self.enqueued_at,
             initiated_at: self.initiated_at,
             first_attempt_at: self.first_attempt_at,
+            trace: TraceContext::current().position(),
             body: self.body.clone().into_bytes(),
         }
     }
@@ -174,9 +176,9 @@ impl Delivery {
 
 /// Adds an attempt to the log.
 pub fn put_attempt(batch: &mut Batch, attempt: &Attempt) {
-    let mut key = prefix(ATTEMPT, attempt.webhook, Some(attempt.environment));
-    key.extend_from_slice(&moment(attempt.at));
-    key.extend_from_slice(&attempt.delivery.ulid().to_bytes());
+    let key = prefix(ATTEMPT, attempt.webhook, attempt.environment)
+        .with(attempt.at)
+        .with(attempt.delivery);
     batch.put(Table::Delivery, key, json(attempt));
 }
 
@@ -189,11 +191,8 @@ pub fn put_delivery(batch: &mut Batch, delivery: &Delivery) {
     );
     if let (DeliveryStatus::Failed, Some(at)) = (delivery.status, delivery.ended_at) {
         let key = failed_key(delivery.webhook, at, delivery.id);
-        batch.put(
-            Table::Delivery,
-            key,
-            [environment_byte(delivery.environment)],
-        );
+        let environment = Key::new().with(delivery.environment);
+        batch.put(Table::Delivery, key, environment);
     }
 }
 
@@ -223,12 +222,12 @@ pub async fn attempts(
 ) -> Result<Vec<Attempt>, LogError> {
     let mut found = Vec::new();
     for environment in Environment::ALL {
-        let start = prefix(ATTEMPT, webhook, Some(environment));
-        let mut end = prefix_end(&start);
+        let attempts = prefix(ATTEMPT, webhook, environment);
+        let mut range = attempts.range();
         if let Some(before) = before {
-            end = [&start[..], &moment(before)].concat();
+            range = range.ending_at(attempts.with(before));
         }
-        found.extend(read::<Attempt>(store, &start, &end, Direction::Backward, limit).await?);
+        found.extend(read::<Attempt>(store, &range, limit).await?);
     }
     found.sort_by_key(|attempt| std::cmp::Reverse((attempt.at, attempt.delivery)));
     found.truncate(limit);
@@ -245,10 +244,10 @@ pub async fn attempts_of(
     let (Some(first), Some(last)) = (delivery.first_attempt_at, delivery.last_attempt_at) else {
         return Ok(Vec::new());
     };
-    let prefix = prefix(ATTEMPT, delivery.webhook, Some(delivery.environment));
-    let start = [&prefix[..], &moment(first)].concat();
-    let end = prefix_end(&[&prefix[..], &moment(last)].concat());
-    let found = read::<Attempt>(store, &start, &end, Direction::Backward, examined).await?;
+    let attempts = prefix(ATTEMPT, delivery.webhook, delivery.environment);
+    let (first, last) = (attempts.clone().with(first), attempts.with(last));
+    let range = first.range().until(last.range());
+    let found = read::<Attempt>(store, &range, examined).await?;
     let own = found.into_iter();
     Ok(own
         .filter(|attempt| attempt.delivery == delivery.id)
@@ -264,18 +263,9 @@ pub async fn attempts_since(
 ) -> Result<Vec<Attempt>, LogError> {
     let mut found = Vec::new();
     for environment in Environment::ALL {
-        let prefix = prefix(ATTEMPT, webhook, Some(environment));
-        let start = [&prefix[..], &moment(since)].concat();
-        found.extend(
-            read(
-                store,
-                &start,
-                &prefix_end(&prefix),
-                Direction::Backward,
-                limit,
-            )
-            .await?,
-        );
+        let attempts = prefix(ATTEMPT, webhook, environment);
+        let range = attempts.range().starting_at(attempts.with(since));
+        found.extend(read(store, &range, limit).await?);
     }
     Ok(found)
 }
@@ -290,12 +280,12 @@ pub async fn deliveries(
 ) -> Result<Vec<Delivery>, LogError> {
     let mut found = Vec::new();
     for environment in Environment::ALL {
-        let start = prefix(DELIVERY, webhook, Some(environment));
-        let mut end = prefix_end(&start);
+        let deliveries = prefix(DELIVERY, webhook, environment);
+        let mut range = deliveries.range();
         if let Some(before) = before {
-            end = [&start[..], &before.ulid().to_bytes()].concat();
+            range = range.ending_at(deliveries.with(before));
         }
-        found.extend(read::<Delivery>(store, &start, &end, Direction::Backward, limit).await?);
+        found.extend(read::<Delivery>(store, &range, limit).await?);
     }
     found.sort_by_key(|delivery| std::cmp::Reverse(delivery.id));
     found.truncate(limit);
@@ -326,59 +316,54 @@ pub async fn failed(
     since: Timestamp,
     limit: usize,
 ) -> Result<Vec<DeliveryId>, LogError> {
-    let prefix = prefix(FAILED, webhook, None);
-    let start = [&prefix[..], &moment(since)].concat();
+    let failed = of_webhook(FAILED, webhook);
+    let range = failed.range().starting_at(failed.with(since));
     let rows = store
         .scan(
             Table::Delivery,
-            &start,
-            &prefix_end(&prefix),
+            range.from(),
+            range.to(),
             Direction::Forward,
             limit,
         )
         .await?;
-    let ids = rows.iter().filter_map(|(key, _)| last_ulid(key));
-    Ok(ids.map(DeliveryId::new).collect())
+    let ids = rows.iter();
+    Ok(ids
+        .filter_map(|(key, _)| KeyReader::new(key).take_last())
+        .collect())
 }
 
+/// Rows of a range, newest first.
 async fn read<T: for<'a> Deserialize<'a>>(
     store: &Store,
-    start: &[u8],
-    end: &[u8],
-    direction: Direction,
+    range: &KeyRange,
     limit: usize,
 ) -> Result<Vec<T>, LogError> {
+    let (from, to) = (range.from(), range.to());
     let rows = store
-        .scan(Table::Delivery, start, end, direction, limit)
+        .scan(Table::Delivery, from, to, Direction::Backward, limit)
         .await?;
     rows.iter()
         .map(|(_, value)| serde_json::from_slice(value).map_err(LogError::Unreadable))
         .collect()
 }
 
-pub(super) fn prefix(kind: u8, webhook: WebhookId, environment: Option<Environment>) -> Vec<u8> {
-    let mut key = Vec::with_capacity(42);
-    key.push(kind);
-    key.extend_from_slice(&webhook.ulid().to_bytes());
-    key.extend(environment.map(environment_byte));
-    key
+/// Beginning of the keys of one kind and webhook.
+pub(super) fn of_webhook(kind: u8, webhook: WebhookId) -> Key {
+    Key::of(kind).with(webhook)
 }
 
-fn delivery_key(webhook: WebhookId, environment: Environment, id: DeliveryId) -> Vec<u8> {
-    let mut key = prefix(DELIVERY, webhook, Some(environment));
-    key.extend_from_slice(&id.ulid().to_bytes());
-    key
+/// Beginning of the keys of one kind, webhook and environment.
+pub(super) fn prefix(kind: u8, webhook: WebhookId, environment: Environment) -> Key {
+    of_webhook(kind, webhook).with(environment)
 }
 
-pub(super) fn failed_key(webhook: WebhookId, at: Timestamp, id: DeliveryId) -> Vec<u8> {
-    let mut key = prefix(FAILED, webhook, None);
-    key.extend_from_slice(&moment(at));
-    key.extend_from_slice(&id.ulid().to_bytes());
-    key
+fn delivery_key(webhook: WebhookId, environment: Environment, id: DeliveryId) -> Key {
+    prefix(DELIVERY, webhook, environment).with(id)
 }
 
-fn last_ulid(key: &[u8]) -> Option<ulid::Ulid> {
-    key.last_chunk().map(|bytes| ulid::Ulid::from_bytes(*bytes))
+pub(super) fn failed_key(webhook: WebhookId, at: Timestamp, id: DeliveryId) -> Key {
+    of_webhook(FAILED, webhook).with(at).with(id)
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {
@@ -389,3 +374,24 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 pub(super) const ATTEMPT: u8 = b'a';
 pub(super) const DELIVERY: u8 = b'd';
 pub(super) const FAILED: u8 = b'f';
+
+#[cfg(test)]
+mod tests {
+    use ulid::Ulid;
+
+    use super::*;
+
+    #[test]
+    fn the_keys_of_the_log_have_their_stored_bytes() {
+        let webhook = WebhookId::new(Ulid::from_parts(1, 1));
+        let delivery = DeliveryId::new(Ulid::from_parts(1, 2));
+        let [of, id] = [webhook.ulid(), delivery.ulid()].map(|ulid| ulid.to_bytes());
+        let row = delivery_key(webhook, Environment::Live, delivery);
+        assert_eq!(*row, [&[DELIVERY][..], &of, b"l", &id].concat());
+        let failed = failed_key(webhook, Timestamp::from_micros(0x0102), delivery);
+        let at = [0, 0, 0, 0, 0, 0, 1, 2];
+        assert_eq!(*failed, [&[FAILED][..], &of, &at, &id].concat());
+        let attempts = prefix(ATTEMPT, webhook, Environment::Sandbox);
+        assert_eq!(*attempts, [&[ATTEMPT][..], &of, b"s"].concat());
+    }
+}

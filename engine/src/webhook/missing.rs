@@ -78,7 +78,7 @@ async fn page(
     since: Timestamp,
     after: Option<TransactionId>,
 ) -> Result<Vec<TransactionId>, ReplayError> {
-    let begun = since.minus(LOOK_BACK);
+    let begun = since.minus(SCAN_OVERLAP);
     let list = records::begun_since(
         &shared.store,
         target.app,
@@ -195,6 +195,6 @@ const PARTS: [(Environment, Kind); 4] = [
 ];
 /// Maximum time from the start of a transaction, by which the list is sorted, to its end. Payouts
 /// are queried for three days.
-const LOOK_BACK: std::time::Duration = std::time::Duration::from_secs(4 * 24 * 60 * 60);
+const SCAN_OVERLAP: std::time::Duration = std::time::Duration::from_secs(4 * 24 * 60 * 60);
 /// Transactions per page.
 const PAGE: usize = 200;

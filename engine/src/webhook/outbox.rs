@@ -10,6 +10,7 @@ use switchyard_core::ids::{DeliveryId, EventId, WebhookId};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{EventName, Transaction};
 use switchyard_store::{Batch, Table};
+use switchyard_system::trace::TraceContext;
 
 /// Webhook with a new row, and the row's due time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,7 @@ pub(super) fn row(
         enqueued_at: at,
         initiated_at: tx.created_at,
         first_attempt_at: None,
+        trace: TraceContext::current().position(),
         body: payload::body(tx, name, event),
     }
 }

@@ -1,4 +1,4 @@
-//! Retry policy and order of webhooks, as pure functions (specification 6.2, decisions 6).
+//! Retry policy and order of webhooks, as pure functions (docs/contract/webhooks.md).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use switchyard_system::egress;
 /// Operator settings for webhooks.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
-    /// Retries after the first attempt, for webhooks with the specification's schedule.
+    /// Retries after the first attempt, for webhooks with the default schedule.
     pub retries: u32,
     /// Minimum time from the end of an attempt to the next one, for the same webhooks.
     pub interval: Duration,
@@ -169,7 +169,7 @@ pub enum Predecessor {
 
 /// Whether an event may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum StartTime {
     Now,
     /// Not before this time, unless the predecessor ends earlier.
     At(Timestamp),
@@ -179,18 +179,23 @@ pub enum Turn {
 
 /// Decides whether a later event may be sent. It waits until the earlier event was acknowledged or
 /// has failed, but at most [`ORDER_WAIT`] from the first attempt at the earlier event.
-pub fn turn(predecessor: Predecessor, now: Timestamp) -> Turn {
+pub fn start_time(predecessor: Predecessor, now: Timestamp) -> StartTime {
     match predecessor {
-        Predecessor::Settled => Turn::Now,
-        Predecessor::Unsent => Turn::AfterPredecessor,
+        Predecessor::Settled => StartTime::Now,
+        Predecessor::Unsent => StartTime::AfterPredecessor,
         Predecessor::Tried { first_attempt_at } => {
             let at = first_attempt_at.plus(ORDER_WAIT);
-            if now >= at { Turn::Now } else { Turn::At(at) }
+            if now >= at {
+                StartTime::Now
+            } else {
+                StartTime::At(at)
+            }
         }
     }
 }
 
-/// Maximum wait of a later event for the acknowledgment of an earlier one (decisions 6).
+/// Maximum wait of a later event for the acknowledgment of an earlier one
+/// (docs/contract/webhooks.md).
 pub const ORDER_WAIT: Duration = Duration::from_secs(3);
 /// Time over which retries are spread. The schedule may be late by 15 s in all.
 pub const JITTER: Duration = Duration::from_secs(5);
@@ -204,6 +209,29 @@ mod tests {
     use super::*;
 
     const ENDED: Timestamp = Timestamp::from_seconds(1_000);
+
+    #[test]
+    fn plain_http_is_refused_unless_a_setting_or_development_mode_allows_it() {
+        for (allow_http, allow_private, is_refused) in [
+            (false, false, true),
+            (true, false, false),
+            (false, true, false),
+        ] {
+            let settings = WebhookSettings {
+                allow_http,
+                allow_private,
+                ..WebhookSettings::default()
+            };
+            let receiver = egress::read_url("http://shop.example/hooks").unwrap();
+            let checked = settings.egress().check_url(&receiver);
+            let expected = match is_refused {
+                true => Err(egress::Forbidden::PlainHttp),
+                false => Ok(()),
+            };
+            assert_eq!(checked, expected, "{allow_http} {allow_private}");
+        }
+        assert!(WebhookSettings::default().egress().https_only);
+    }
 
     #[test]
     fn only_200_is_an_acknowledgment() {
@@ -258,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_is_gone_gets_no_retry_but_by_the_specifications_schedule() {
+    fn a_receiver_that_is_gone_gets_no_retry_but_by_the_default_schedule() {
         let custom = RetryProfile::Custom { delays: vec![60] };
         for profile in [RetryProfile::Standard, custom] {
             assert_eq!(pauses(&profile, Reply::Gone), [0_u64; 0]);
@@ -267,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_honoured_within_bounds_but_not_by_the_specifications_schedule() {
+    fn retry_after_is_honoured_within_bounds_but_not_by_the_default_schedule() {
         let wait = |seconds| Reply::Refused {
             wait: Some(Duration::from_secs(seconds)),
         };
@@ -320,15 +348,19 @@ mod tests {
             first_attempt_at: at(10),
         };
         let table = [
-            (Predecessor::Settled, at(10), Turn::Now),
-            (Predecessor::Unsent, at(1_000), Turn::AfterPredecessor),
-            (tried, at(10), Turn::At(at(13))),
-            (tried, at(12), Turn::At(at(13))),
-            (tried, at(13), Turn::Now),
-            (tried, at(700), Turn::Now),
+            (Predecessor::Settled, at(10), StartTime::Now),
+            (Predecessor::Unsent, at(1_000), StartTime::AfterPredecessor),
+            (tried, at(10), StartTime::At(at(13))),
+            (tried, at(12), StartTime::At(at(13))),
+            (tried, at(13), StartTime::Now),
+            (tried, at(700), StartTime::Now),
         ];
         for (predecessor, now, expected) in table {
-            assert_eq!(turn(predecessor, now), expected, "{predecessor:?} at {now}");
+            assert_eq!(
+                start_time(predecessor, now),
+                expected,
+                "{predecessor:?} at {now}"
+            );
         }
     }
 

@@ -2,11 +2,10 @@
 //! after a longer one, while the delivery stays as evidence; all rows of deleted webhooks.
 
 use super::log::{self, ATTEMPT, DELIVERY, Delivery, DeliveryStatus, FAILED, LogError};
-use super::row::moment;
 use super::{Shared, WebhookId};
 use switchyard_core::environment::Environment;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, Direction, Store, Table, prefix_end};
+use switchyard_store::{Batch, Direction, Key, KeyRange, KeyReader, Store, Table};
 
 pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, LogError> {
     let store = &shared.store;
@@ -15,8 +14,8 @@ pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, Log
     for kind in [ATTEMPT, DELIVERY, FAILED] {
         for webhook in logged(store, kind).await? {
             if shared.access.webhook(webhook).is_none() {
-                let prefix = log::prefix(kind, webhook, None);
-                gone += delete(store, &prefix, &prefix_end(&prefix), |_| true).await?;
+                let range = log::of_webhook(kind, webhook).range();
+                gone += delete(store, range, |_| true).await?;
             } else if kind != FAILED {
                 // Rows of failed deliveries are deleted with their delivery.
                 gone += delete_old(store, kind, webhook, Environment::Sandbox, before).await?;
@@ -32,20 +31,20 @@ pub(super) async fn purge(shared: &Shared, before: Timestamp) -> Result<u64, Log
 /// Webhooks that have rows of one kind in the log, with one read for each.
 async fn logged(store: &Store, kind: u8) -> Result<Vec<WebhookId>, LogError> {
     let mut found = Vec::new();
-    let (mut from, end) = (vec![kind], vec![kind + 1]);
+    let mut range = Key::of(kind).range();
     loop {
+        let (from, to) = (range.from(), range.to());
         let rows = store
-            .scan(Table::Delivery, &from, &end, Direction::Forward, 1)
+            .scan(Table::Delivery, from, to, Direction::Forward, 1)
             .await?;
-        let Some(webhook) = rows
+        let first = rows
             .first()
-            .and_then(|(key, _)| key.get(1..17)?.try_into().ok())
-        else {
+            .and_then(|(key, _)| KeyReader::of(kind, key)?.take());
+        let Some(webhook) = first else {
             return Ok(found);
         };
-        let webhook = WebhookId::new(ulid::Ulid::from_bytes(webhook));
         found.push(webhook);
-        from = prefix_end(&log::prefix(kind, webhook, None));
+        range = range.behind(log::of_webhook(kind, webhook).range());
     }
 }
 
@@ -56,36 +55,28 @@ async fn delete_old(
     environment: Environment,
     before: Timestamp,
 ) -> Result<u64, LogError> {
-    let start = log::prefix(kind, webhook, Some(environment));
-    let last = match kind {
-        ATTEMPT => moment(before).to_vec(),
+    let rows = log::prefix(kind, webhook, environment);
+    let end = match kind {
+        ATTEMPT => rows.clone().with(before),
         // A delivery's id begins with its time in milliseconds.
         _ => {
             let millis = u64::try_from(before.as_millis()).unwrap_or(0);
-            ulid::Ulid::from_parts(millis, 0).to_bytes().to_vec()
+            rows.clone().with(ulid::Ulid::from_parts(millis, 0))
         }
     };
     let has_ended = |delivery: &Delivery| delivery.status != DeliveryStatus::Waiting;
-    delete(store, &start, &[&start[..], &last].concat(), has_ended).await
+    delete(store, rows.range().ending_at(end), has_ended).await
 }
 
 /// Deletes a range in chunks. `may_go` selects the deliveries to delete.
 async fn delete(
     store: &Store,
-    start: &[u8],
-    end: &[u8],
+    range: KeyRange,
     may_go: impl Fn(&Delivery) -> bool,
 ) -> Result<u64, LogError> {
-    let mut from = start.to_vec();
     let mut gone = 0;
-    loop {
-        let rows = store
-            .scan(Table::Delivery, &from, end, Direction::Forward, CHUNK)
-            .await?;
-        let Some((last, _)) = rows.last() else {
-            return Ok(gone);
-        };
-        from = [&last[..], &[0]].concat();
+    let mut pages = store.pages(Table::Delivery, range, CHUNK);
+    while let Some(rows) = pages.next().await? {
         let mut batch = Batch::new();
         let mut rows_gone = 0;
         for (key, value) in &rows {
@@ -111,6 +102,7 @@ async fn delete(
             gone += rows_gone;
         }
     }
+    Ok(gone)
 }
 
 /// Rows per commit.

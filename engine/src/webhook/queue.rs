@@ -8,13 +8,13 @@ use super::policy::{self, Predecessor};
 use super::row::{self, Row};
 use super::{Shared, record, release};
 use crate::queue::{
-    Ended, Executed, Found, Item, KeyRange, LaneLimits, Queue, QueueError, QueueHandler,
-    QueueLimits, SlowLane, Turn,
+    Executed, Found, Item, LaneLimits, Queue, QueueError, QueueHandler, QueueLimits, RowState,
+    SlowLane, StartTime,
 };
 use switchyard_core::ids::WebhookId;
 use switchyard_core::limits;
 use switchyard_core::time::Timestamp;
-use switchyard_store::Table;
+use switchyard_store::{KeyRange, Table};
 
 pub(super) struct WebhookQueue(pub Arc<Shared>);
 
@@ -54,7 +54,7 @@ impl QueueHandler for WebhookQueue {
     }
 
     fn read_key(key: &[u8]) -> Option<(WebhookId, Vec<u8>, Timestamp)> {
-        let (webhook, due) = row::read_key(key).ok()?;
+        let (webhook, due) = row::read_key(key)?;
         Some((webhook, key.to_owned(), due))
     }
 
@@ -88,17 +88,17 @@ impl QueueHandler for WebhookQueue {
         other.transaction == row.transaction && other.sequence() < row.sequence()
     }
 
-    async fn turn(
+    async fn start_time(
         &self,
         webhook: WebhookId,
         row: &Row,
         now: Timestamp,
-    ) -> Result<Turn<Self>, QueueError> {
+    ) -> Result<StartTime<Self>, QueueError> {
         let (predecessor, first) = self.predecessor(webhook, row, now).await?;
-        Ok(match (policy::turn(predecessor, now), first) {
-            (policy::Turn::At(at), _) => Turn::At(at),
-            (policy::Turn::AfterPredecessor, Some(first)) => Turn::After(first),
-            (policy::Turn::Now | policy::Turn::AfterPredecessor, _) => Turn::Now,
+        Ok(match (policy::start_time(predecessor, now), first) {
+            (policy::StartTime::At(at), _) => StartTime::At(at),
+            (policy::StartTime::AfterPredecessor, Some(first)) => StartTime::After(first),
+            (policy::StartTime::Now | policy::StartTime::AfterPredecessor, _) => StartTime::Now,
         })
     }
 
@@ -106,14 +106,14 @@ impl QueueHandler for WebhookQueue {
         match self.0.access.webhook(webhook).filter(|to| to.is_enabled) {
             Some(to) => record::attempt(&self.0, &to, &item.row).await,
             None => match release::release(&self.0, webhook).await {
-                Ok(()) => Ended::QueueChanged.into(),
+                Ok(()) => RowState::QueueChanged.into(),
                 Err(error) => {
                     tracing::error!(
                         webhook.id = %webhook,
                         %error,
                         "failed to empty the queue of a disabled webhook"
                     );
-                    Ended::Unchanged.into()
+                    RowState::Unchanged.into()
                 }
             },
         }
@@ -145,7 +145,7 @@ impl WebhookQueue {
         let first = waiting.and_then(|value| Row::read(&key, &value).ok());
         Ok(match first {
             Some(row) => {
-                let due = row.due;
+                let (key, due) = (key.into(), row.due);
                 (Predecessor::Unsent, Some(Found { key, due, row }))
             }
             None => (Predecessor::Settled, None),

@@ -7,10 +7,11 @@ use super::log::{self, Attempt, Delivery, DeliveryStatus, LogError};
 use super::policy::{Reply, Verdict, classify, verdict};
 use super::row::Row;
 use crate::access::Webhook;
-use crate::queue::{Ended, Executed};
+use crate::queue::{Executed, RowState};
 use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, CommitError, StoreError, Table};
 use switchyard_system::egress::Failure;
+use switchyard_system::trace::{Span, SpanKind, TracePosition};
 
 /// Sends `row` to `webhook` and records the result.
 pub async fn attempt(shared: &Shared, webhook: &Webhook, row: &Row) -> Executed {
@@ -20,25 +21,47 @@ pub async fn attempt(shared: &Shared, webhook: &Webhook, row: &Row) -> Executed 
         Ok(secret) => secret,
         Err(error) => {
             tracing::error!(webhook.id = %webhook.id, %error, "failed to decrypt a webhook secret");
-            return Ended::Unchanged.into();
+            return RowState::Unchanged.into();
         }
     };
-    let attempt = shared
-        .sender
-        .send(
-            row,
-            &webhook.url,
-            secret.expose(),
-            now,
-            shared.clock.shown(),
-        )
-        .await;
+    let span = span(webhook, row);
+    let sent = shared.sender.send(
+        row,
+        &webhook.url,
+        secret.expose(),
+        now,
+        shared.clock.shown(),
+    );
+    let attempt = span.scope(sent).await;
+    end(&span, &attempt);
+    drop(span);
     let took = Some(begun.elapsed());
-    let ended = settle(shared, webhook, row, &attempt).await;
-    Executed { ended, took }
+    let row = settle(shared, webhook, row, &attempt).await;
+    Executed { row, took }
 }
 
-async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt) -> Ended {
+/// The span of one attempt, in the trace that caused the event.
+fn span(webhook: &Webhook, row: &Row) -> Span {
+    let cause = row.trace.map(TracePosition::context).unwrap_or_default();
+    let span = Span::begin_at(&cause, "webhook delivery", SpanKind::Client);
+    span.set("transaction.id", || row.transaction.to_string());
+    span.set("webhook.id", || webhook.id.to_string());
+    span.set("delivery.id", || row.delivery.to_string());
+    span.set("event.name", || row.name.as_str());
+    span.set("attempt.number", || i64::from(row.attempts) + 1);
+    span
+}
+
+fn end(span: &Span, attempt: &Attempt) {
+    if let Some(response) = &attempt.response {
+        span.set("http.response.status_code", || i64::from(response.status));
+    }
+    if !attempt.acknowledged {
+        span.fail("not acknowledged");
+    }
+}
+
+async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt) -> RowState {
     let ended_at = shared.clock.now();
     let mut chance = [0; 4];
     shared.ids.fill(&mut chance);
@@ -63,14 +86,14 @@ async fn settle(shared: &Shared, webhook: &Webhook, row: &Row, attempt: &Attempt
         write(shared, row, attempt, verdict, ended_at).await,
         verdict,
     ) {
-        (Recorded::No, _) => Ended::Unchanged,
-        (Recorded::WithoutRow, _) => Ended::DueAt(row.due),
-        (Recorded::Yes, Verdict::Acknowledged | Verdict::Failed) => Ended::Removed,
+        (Recorded::No, _) => RowState::Unchanged,
+        (Recorded::WithoutRow, _) => RowState::DueAt(row.due),
+        (Recorded::Yes, Verdict::Acknowledged | Verdict::Failed) => RowState::Removed,
         (Recorded::Yes, Verdict::Retry { due }) => {
             if row.attempts == 0 && row.sequence() == 1 {
                 shared.tried.add(row.webhook, row.transaction, attempt.at);
             }
-            Ended::DueAt(due)
+            RowState::DueAt(due)
         }
     }
 }
@@ -115,7 +138,7 @@ async fn write(
             return Recorded::No;
         }
         tracing::warn!(reason, delivery.id = %row.delivery, "failed to record a delivery");
-        tokio::time::sleep(STORE_PATIENCE).await;
+        tokio::time::sleep(STORE_RETRY_INTERVAL).await;
     }
 }
 
@@ -239,4 +262,4 @@ fn count(attempt: &Attempt, row: &Row) {
 }
 
 /// Retry interval for recording a result while the store rejects writes.
-const STORE_PATIENCE: Duration = Duration::from_secs(1);
+const STORE_RETRY_INTERVAL: Duration = Duration::from_secs(1);

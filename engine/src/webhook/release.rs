@@ -20,7 +20,7 @@ pub enum ReleaseError {
 /// to a disabled webhook count as failed, so that they can be replayed once it is enabled; those to
 /// a deleted webhook are deleted.
 pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), ReleaseError> {
-    let (start, end) = row::of_webhook(webhook, Timestamp::default());
+    let range = row::of_webhook(webhook, Timestamp::default());
     loop {
         let is_known = match shared.access.webhook(webhook) {
             Some(found) if found.is_enabled => return Ok(()),
@@ -28,7 +28,13 @@ pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), R
         };
         let rows = shared
             .store
-            .scan(Table::Outbox, &start, &end, Direction::Forward, CHUNK)
+            .scan(
+                Table::Outbox,
+                range.from(),
+                range.to(),
+                Direction::Forward,
+                CHUNK,
+            )
             .await
             .map_err(LogError::from)?;
         if rows.is_empty() {

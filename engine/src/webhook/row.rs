@@ -3,7 +3,7 @@
 //! ```text
 //! key    w <webhook 16> <due 8> <transaction 16> <sequence 1>
 //! value  <form 1> <event 1> <environment 1> <attempts 2> <delivery 16> <event id 16> <app 16>
-//!        <enqueued 8> <initiated 8> <first attempt 8> <body …>
+//!        <enqueued 8> <initiated 8> <first attempt 8> <trace 25, in form 2 only> <body …>
 //! ```
 //!
 //! The rows of one webhook are adjacent, in the order of their due time. Numbers are big endian,
@@ -19,6 +19,8 @@ use switchyard_core::ids::{
 };
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::EventName;
+use switchyard_store::{Key, KeyPart, KeyRange, KeyReader};
+use switchyard_system::trace::TracePosition;
 
 /// One delivery that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub struct Row {
     /// Start of the transaction, which determines the key of its first event.
     pub initiated_at: Timestamp,
     pub first_attempt_at: Option<Timestamp>,
+    /// Place in the trace of the work that caused the event.
+    pub trace: Option<TracePosition>,
     pub body: Vec<u8>,
 }
 
@@ -52,7 +56,7 @@ impl Row {
         payload::sequence(self.name)
     }
 
-    pub fn key(&self) -> Vec<u8> {
+    pub fn key(&self) -> Key {
         key(
             self.webhook,
             self.due,
@@ -62,19 +66,22 @@ impl Row {
     }
 
     /// Key of the first event of the same transaction until its first attempt.
-    pub fn predecessor_key(&self) -> Option<Vec<u8>> {
+    pub fn predecessor_key(&self) -> Option<Key> {
         (self.sequence() > 1)
             .then(|| key(self.webhook, self.initiated_at, self.transaction.ulid(), 1))
     }
 
     pub fn value(&self) -> Vec<u8> {
-        let mut value = Vec::with_capacity(HEAD + self.body.len());
-        value.push(FORM);
+        let mut value = Vec::with_capacity(HEAD + TracePosition::BYTES + self.body.len());
+        value.push(match self.trace {
+            None => FORM,
+            Some(_) => TRACED_FORM,
+        });
         value.push(event_number(self.name));
-        value.push(environment_byte(self.environment));
-        value.extend_from_slice(&self.attempts.to_be_bytes());
+        self.environment.append(&mut value);
+        self.attempts.append(&mut value);
         for ulid in [self.delivery.ulid(), self.event.ulid(), self.app.ulid()] {
-            value.extend_from_slice(&ulid.to_bytes());
+            ulid.append(&mut value);
         }
         let never = Timestamp::from_micros(0);
         for at in [
@@ -82,98 +89,69 @@ impl Row {
             self.initiated_at,
             self.first_attempt_at.unwrap_or(never),
         ] {
-            value.extend_from_slice(&moment(at));
+            at.append(&mut value);
+        }
+        if let Some(trace) = self.trace {
+            trace.to_bytes().append(&mut value);
         }
         value.extend_from_slice(&self.body);
         value
     }
 
     pub fn read(key: &[u8], value: &[u8]) -> Result<Self, Unreadable> {
-        let mut key = Bytes(key);
-        let ([PREFIX], webhook) = (key.take()?, key.ulid()?) else {
-            return Err(Unreadable);
-        };
-        let (due, transaction) = (key.moment()?, key.ulid()?);
-        let mut value = Bytes(value);
-        let [FORM, name, environment] = value.take()? else {
-            return Err(Unreadable);
-        };
-        let name = *EventName::ALL.get(usize::from(name)).ok_or(Unreadable)?;
+        Self::readable(key, value).ok_or(Unreadable)
+    }
+
+    fn readable(key: &[u8], value: &[u8]) -> Option<Self> {
+        let mut key = KeyReader::of(PREFIX, key)?;
+        let (webhook, due, transaction) = (key.take()?, key.take()?, key.take()?);
+        let traced = KeyReader::of(TRACED_FORM, value);
+        let is_traced = traced.is_some();
+        let mut value = traced.or_else(|| KeyReader::of(FORM, value))?;
+        let name = *EventName::ALL.get(usize::from(value.take::<u8>()?))?;
         let row = Self {
-            webhook: WebhookId::new(webhook),
+            webhook,
             due,
             transaction: transaction_id(name, transaction),
             name,
-            environment: read_environment(environment)?,
-            attempts: u16::from_be_bytes(value.take()?),
-            delivery: DeliveryId::new(value.ulid()?),
-            event: EventId::new(value.ulid()?),
-            app: AppId::new(value.ulid()?),
-            enqueued_at: value.moment()?,
-            initiated_at: value.moment()?,
-            first_attempt_at: Some(value.moment()?).filter(|at| at.as_micros() != 0),
-            body: value.0.to_vec(),
+            environment: value.take()?,
+            attempts: value.take()?,
+            delivery: value.take()?,
+            event: value.take()?,
+            app: value.take()?,
+            enqueued_at: value.take()?,
+            initiated_at: value.take()?,
+            first_attempt_at: Some(value.take()?).filter(|at: &Timestamp| at.as_micros() != 0),
+            trace: match is_traced {
+                true => Some(TracePosition::from_bytes(value.take()?)),
+                false => None,
+            },
+            body: value.rest().to_vec(),
         };
-        (key.0 == [row.sequence()]).then_some(row).ok_or(Unreadable)
+        (key.rest() == [row.sequence()]).then_some(row)
     }
 }
 
 /// Key range of all rows of all webhooks.
-pub fn all() -> (Vec<u8>, Vec<u8>) {
-    (vec![PREFIX], vec![PREFIX + 1])
+pub fn all() -> KeyRange {
+    Key::of(PREFIX).range()
 }
 
 /// Key range of one webhook's rows that are due at `from` or later.
-pub fn of_webhook(webhook: WebhookId, from: Timestamp) -> (Vec<u8>, Vec<u8>) {
-    let mut end = prefix(webhook);
-    end.extend_from_slice(&[u8::MAX; 8]);
-    let mut start = prefix(webhook);
-    start.extend_from_slice(&moment(from));
-    (start, end)
+pub fn of_webhook(webhook: WebhookId, from: Timestamp) -> KeyRange {
+    let rows = Key::of(PREFIX).with(webhook);
+    rows.range().starting_at(rows.with(from))
 }
 
 /// Webhook and due time in the key of a row.
-pub fn read_key(key: &[u8]) -> Result<(WebhookId, Timestamp), Unreadable> {
-    let mut key = Bytes(key);
-    let [PREFIX] = key.take()? else {
-        return Err(Unreadable);
-    };
-    Ok((WebhookId::new(key.ulid()?), key.moment()?))
+pub fn read_key(key: &[u8]) -> Option<(WebhookId, Timestamp)> {
+    let mut key = KeyReader::of(PREFIX, key)?;
+    Some((key.take()?, key.take()?))
 }
 
-/// Bytes of a time, in the same order as the times. Times before 1970 do not occur; they would sort
-/// as 1970.
-pub fn moment(at: Timestamp) -> [u8; 8] {
-    u64::try_from(at.as_micros()).unwrap_or(0).to_be_bytes()
-}
-
-pub fn environment_byte(environment: Environment) -> u8 {
-    match environment {
-        Environment::Sandbox => b's',
-        Environment::Live => b'l',
-    }
-}
-
-fn read_environment(byte: u8) -> Result<Environment, Unreadable> {
-    Environment::ALL
-        .into_iter()
-        .find(|environment| environment_byte(*environment) == byte)
-        .ok_or(Unreadable)
-}
-
-fn key(webhook: WebhookId, due: Timestamp, transaction: Ulid, sequence: u8) -> Vec<u8> {
-    let mut key = prefix(webhook);
-    key.extend_from_slice(&moment(due));
-    key.extend_from_slice(&transaction.to_bytes());
-    key.push(sequence);
-    key
-}
-
-fn prefix(webhook: WebhookId) -> Vec<u8> {
-    let mut key = Vec::with_capacity(KEY);
-    key.push(PREFIX);
-    key.extend_from_slice(&webhook.ulid().to_bytes());
-    key
+fn key(webhook: WebhookId, due: Timestamp, transaction: Ulid, sequence: u8) -> Key {
+    let webhook = Key::of(PREFIX).with(webhook);
+    webhook.with(due).with(transaction).with(sequence)
 }
 
 /// Number of an event on disk: its position in [`EventName::ALL`], which grows only at its end.
@@ -192,30 +170,11 @@ fn transaction_id(name: EventName, ulid: Ulid) -> TransactionId {
     }
 }
 
-/// Reader of a byte slice from its front.
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(Unreadable)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    fn ulid(&mut self) -> Result<Ulid, Unreadable> {
-        Ok(Ulid::from_bytes(self.take()?))
-    }
-
-    fn moment(&mut self) -> Result<Timestamp, Unreadable> {
-        let micros = i64::try_from(u64::from_be_bytes(self.take()?)).map_err(|_| Unreadable)?;
-        Ok(Timestamp::from_micros(micros))
-    }
-}
-
 /// First byte of a webhook row's key in the outbox table, which mails share.
 const PREFIX: u8 = b'w';
 const FORM: u8 = 1;
-const KEY: usize = 42;
+/// Form of a row that was written inside a trace.
+const TRACED_FORM: u8 = 2;
 const HEAD: usize = 77;
 
 #[cfg(test)]
@@ -242,9 +201,10 @@ mod tests {
             0..EventName::ALL.len(),
             any::<bool>(),
             any::<u16>(),
+            proptest::option::of(any::<[u8; TracePosition::BYTES]>()),
             any::<Vec<u8>>(),
         );
-        (ids, times, rest).prop_map(|(ids, times, (name, live, attempts, body))| {
+        (ids, times, rest).prop_map(|(ids, times, (name, live, attempts, trace, body))| {
             let at = Timestamp::from_micros;
             let name = EventName::ALL[name];
             Row {
@@ -260,6 +220,7 @@ mod tests {
                 enqueued_at: at(times.1),
                 initiated_at: at(times.2),
                 first_attempt_at: times.3.map(at),
+                trace: trace.map(TracePosition::from_bytes),
                 body,
             }
         })
@@ -268,8 +229,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_row_reads_back_as_it_was_written(row in any_row()) {
-            prop_assert_eq!(row.value().len(), HEAD + row.body.len());
-            prop_assert_eq!(row.key().len(), KEY);
+            let trace = row.trace.map_or(0, |_| TracePosition::BYTES);
+            prop_assert_eq!(row.value().len(), HEAD + trace + row.body.len());
+            prop_assert_eq!(row.key().len(), 42);
             prop_assert_eq!(Row::read(&row.key(), &row.value()), Ok(row));
         }
 
@@ -284,8 +246,7 @@ mod tests {
             if a.due != b.due {
                 prop_assert_eq!(a.key() < b.key(), a.due < b.due);
             }
-            let (start, end) = of_webhook(b.webhook, b.due);
-            prop_assert!(start <= b.key() && b.key() < end);
+            prop_assert!(of_webhook(b.webhook, b.due).contains(&b.key()));
         }
     }
 }

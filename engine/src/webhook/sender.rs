@@ -16,6 +16,7 @@ use super::signing;
 use switchyard_core::limits;
 use switchyard_core::time::Timestamp;
 use switchyard_system::egress::{self, Client, ClientError, Failure, Probe, Resolver};
+use switchyard_system::trace::TraceContext;
 
 /// Signs and sends requests. Clones share the connections.
 #[derive(Clone)]
@@ -133,6 +134,7 @@ impl Sender {
             &now.as_seconds().to_string(),
         );
         put(HeaderName::from_static("webhook-signature"), &standard);
+        TraceContext::current().inject(&mut headers);
         headers
     }
 

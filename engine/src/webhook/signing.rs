@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use switchyard_core::time::Timestamp;
 
-/// Header name of the specification.
+/// Header with the signature (docs/contract/webhooks.md).
 pub const SERVICE_HEADER: &str = "x-service-signature";
 
 /// Value of `X-Service-Signature`.

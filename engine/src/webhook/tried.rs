@@ -63,5 +63,5 @@ impl TriedEvents {
     }
 }
 
-/// Maximum number of recent attempts that are read at the first look at a queue after a start.
+/// Maximum number of recent attempts that are read at the first scan of a queue after a start.
 const TRIED_AT_START: usize = 200;

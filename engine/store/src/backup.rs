@@ -400,14 +400,37 @@ impl Manifest {
                 manifest["format"]
             )));
         }
-        serde_json::from_value(manifest)
-            .map_err(|error| not_a_backup(format!("{MANIFEST} is damaged ({error})")))
+        let Sealed { manifest, sha256 } = serde_json::from_value(manifest)
+            .map_err(|error| not_a_backup(format!("{MANIFEST} is damaged ({error})")))?;
+        match manifest.sha256() {
+            Ok(computed) if computed == sha256 => Ok(manifest),
+            _ => Err(not_a_backup(format!(
+                "{MANIFEST} is damaged (its content does not have its SHA-256)"
+            ))),
+        }
     }
 
     fn write(&self, path: &Path) -> io::Result<()> {
-        serde_json::to_writer_pretty(private_file(path)?, self)?;
+        let sealed = Sealed {
+            sha256: self.sha256()?,
+            manifest: self.clone(),
+        };
+        serde_json::to_writer_pretty(private_file(path)?, &sealed)?;
         Ok(())
     }
+
+    /// SHA-256 of the compact JSON of the manifest.
+    fn sha256(&self) -> serde_json::Result<String> {
+        Ok(sha256(&serde_json::to_vec(self)?))
+    }
+}
+
+/// The content of the file: a manifest and its checksum.
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    #[serde(flatten)]
+    manifest: Manifest,
+    sha256: String,
 }
 
 pub(super) fn rows_of(checked: &CheckReport) -> BTreeMap<String, u64> {
@@ -425,7 +448,7 @@ pub(super) const STORE: &str = "store";
 pub(super) const GATEWAYS: &str = "gateways";
 pub(super) const SETTINGS: &str = "switchyard.toml";
 pub(super) const MANIFEST: &str = "backup.json";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Bytes of a file that are copied between two reports of progress.
 const PART_BYTES: u64 = 4 * 1024 * 1024;
 /// Faults that an error lists.

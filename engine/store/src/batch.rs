@@ -23,6 +23,7 @@ pub struct Batch {
 /// Value of a row while it is written. Writes append.
 pub struct Value<'a>(&'a mut Vec<u8>);
 
+#[derive(Clone, Copy)]
 struct Step {
     table: Table,
     kind: Kind,
@@ -71,7 +72,7 @@ impl Batch {
     ///
     /// # Panics
     /// If the key is empty or longer than [`STORE_KEY_BYTES`], or the value longer than
-    /// [`STORE_VALUE_BYTES`]: whoever makes keys and values bounds them. This holds for every
+    /// [`STORE_VALUE_BYTES`]: the caller bounds keys and values. This holds for every
     /// method here.
     pub fn put(&mut self, table: Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.step(table, Kind::Put, key.as_ref(), &[value.as_ref()]);
@@ -121,8 +122,17 @@ impl Batch {
     /// there counts nothing, and one whose numbers all become zero goes. Commits that add to one
     /// row never conflict.
     pub fn add<const N: usize>(&mut self, table: Table, key: impl AsRef<[u8]>, numbers: [i64; N]) {
-        let numbers = numbers.map(i64::to_be_bytes);
-        self.step(table, Kind::Add, key.as_ref(), &[numbers.as_flattened()]);
+        self.add_all(table, key, &numbers);
+    }
+
+    /// The same for as many numbers as there are; those after them stay as they are.
+    pub fn add_all(&mut self, table: Table, key: impl AsRef<[u8]>, numbers: &[i64]) {
+        let (start, key) = (self.bytes.len(), key.as_ref());
+        self.bytes.extend_from_slice(key);
+        for number in numbers {
+            self.bytes.extend_from_slice(&number.to_be_bytes());
+        }
+        self.noted(table, Kind::Add, start, key.len());
     }
 
     /// The commit conflicts if there is such a row.
@@ -138,6 +148,16 @@ impl Batch {
     /// The commit conflicts unless there is such a row with exactly this value.
     pub fn require_value(&mut self, table: Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.step(table, Kind::Value, key.as_ref(), &[value.as_ref()]);
+    }
+
+    /// Adds all changes and checks of another batch after those of this one.
+    pub fn append(&mut self, other: &Self) {
+        let shift = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.steps.extend(other.steps.iter().map(|step| Step {
+            start: step.start + shift,
+            ..*step
+        }));
     }
 
     /// Whether it has neither changes nor checks.
@@ -327,6 +347,29 @@ mod tests {
         assert!(matches!(
             checks[..],
             [(Table::Transaction, b"a", Check::Version(7))]
+        ));
+    }
+
+    #[test]
+    fn an_appended_batch_comes_after_the_first_with_its_checks() {
+        let mut batch = Batch::new();
+        batch.put(Table::Transaction, "a", "first");
+        let mut other = Batch::new();
+        other.require_value(Table::User, "u", "open");
+        other.delete(Table::User, "u");
+        other.put(Table::Transaction, "a", "second");
+        batch.append(&other);
+        let changes: Vec<_> = batch.changes().map(|it| (it.key, it.value)).collect();
+        let expected: [(&[u8], Option<&[u8]>); 3] = [
+            (b"a", Some(b"first")),
+            (b"u", None),
+            (b"a", Some(b"second")),
+        ];
+        assert_eq!(changes, expected);
+        let checks: Vec<_> = batch.checks().collect();
+        assert!(matches!(
+            checks[..],
+            [(Table::User, b"u", Check::Value(b"open"))]
         ));
     }
 

@@ -238,6 +238,7 @@ impl Embedded {
         }
     }
 
+    #[cfg(feature = "simulation")]
     pub fn shared(&self) -> &Shared {
         &self.shared
     }

@@ -40,8 +40,10 @@ mod draft;
 mod embedded;
 mod error;
 mod group_commit;
+mod key;
 mod kv;
 mod mark;
+mod pages;
 mod place;
 mod progress;
 mod restore;
@@ -57,7 +59,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use switchyard_core::limits::STORE_KEY_BYTES;
 use ulid::Ulid;
 
 pub use self::backend::Backend;
@@ -71,11 +72,13 @@ pub use self::denying::Denier;
 pub use self::draft::remove_abandoned_draft;
 pub use self::embedded::WriteAheadLog;
 pub use self::error::{CommitError, MaintenanceError, OpenError, StoreError};
+pub use self::key::{Key, KeyPart, KeyRange, KeyReader};
 #[cfg(any(test, feature = "testing"))]
 pub use self::kv::mortal::{CrashPoint, CrashingKv, MemoryDisk};
 #[cfg(feature = "simulation")]
 pub use self::kv::simulated::{ChangedRow, Disk, DiskModel, FlushEnd, Replaces, Tables};
 pub use self::kv::sqlite::query::{Cell, MAX_QUERY_ROWS, QueryAnswer, QueryError, Shell};
+pub use self::pages::Pages;
 pub use self::progress::{Progress, Report, Unit};
 pub use self::restore::{RestoreTarget, restore};
 pub use self::restored::{Lost, Restored};
@@ -258,18 +261,6 @@ impl Store {
     /// Notes damage that was found without reading through this store.
     pub fn report_damage(&self, what: &str) {
         self.0.report_damage(what);
-    }
-}
-
-/// The end of the range of all keys that begin with `prefix`, for the `to` of a scan.
-pub fn prefix_end(prefix: &[u8]) -> Vec<u8> {
-    match prefix.iter().rposition(|&byte| byte != u8::MAX) {
-        Some(last) => {
-            let mut end = prefix[..=last].to_vec();
-            end[last] += 1;
-            end
-        }
-        None => vec![u8::MAX; STORE_KEY_BYTES + 1], // longer than any key, and nothing sorts behind it
     }
 }
 

@@ -157,9 +157,14 @@ impl Mark {
 
     /// Makes the mark durable once a second. Called after the answers to a group.
     pub(super) fn flush_when_due(&mut self) {
-        if self.flushed.elapsed() >= FLUSH_EVERY {
+        if self.flush_due_in() == Some(Duration::ZERO) {
             self.flush();
         }
+    }
+
+    /// Time until the mark has to be made durable. `None`: it is durable.
+    pub(super) fn flush_due_in(&self) -> Option<Duration> {
+        (!self.is_flushed).then(|| FLUSH_EVERY.saturating_sub(self.flushed.elapsed()))
     }
 
     /// Makes the mark durable.
@@ -527,3 +532,31 @@ const SECTOR: u64 = 512;
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// A warning is logged when the machine's clock is further behind the last commit.
 const CLOCK_BEHIND: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::memory::Memory;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_mark_is_flushed_once_a_second_while_groups_are_committed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("store");
+        let mut mark = Mark::open(&place, &Memory::default(), KnownLoss::default()).unwrap();
+        let (mut flushes, mut since) = (0, Instant::now());
+        for _ in 0..1_000 {
+            mark.advance(mark.next());
+            mark.flush_when_due();
+            if mark.flush_due_in().is_none() {
+                flushes += 1;
+                assert_eq!(since.elapsed(), FLUSH_EVERY);
+                since = Instant::now();
+            }
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+        assert_eq!(
+            flushes, 9,
+            "in ten seconds, of which the first flush ends the first"
+        );
+    }
+}

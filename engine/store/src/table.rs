@@ -32,7 +32,7 @@ pub enum Table {
     Callback = 12,
     /// Facts about the store itself.
     Meta = 13,
-    /// How many transactions there are, see `records`.
+    /// How many transactions there are, and their statistics, see `records`.
     Count = 14,
     /// Users, sessions, links, tokens, approvals, see `switchyard-users`.
     User = 15,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -178,7 +178,7 @@ impl Writer {
     /// waits to be reopened. Answers `Some` when the store is to be closed after this group.
     fn gather(&mut self) -> Option<Option<oneshot::Sender<bool>>> {
         let mut next = match self.failure {
-            None => match self.receiver.recv() {
+            None => match self.wait_for_message() {
                 Ok(message) => Some(message),
                 Err(_) => return Some(None),
             },
@@ -201,6 +201,22 @@ impl Writer {
             }
             next = self.receiver.try_recv().ok();
         }
+    }
+
+    /// Blocks for the next message. If none comes, makes the mark durable when that is due.
+    fn wait_for_message(&mut self) -> Result<Message, RecvError> {
+        let due = self
+            .mark
+            .as_mut()
+            .and_then(|mark| Some((mark.flush_due_in()?, mark)));
+        if let Some((due, mark)) = due {
+            match self.receiver.recv_timeout(due) {
+                Ok(message) => return Ok(message),
+                Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
+                Err(RecvTimeoutError::Timeout) => mark.flush(),
+            }
+        }
+        self.receiver.recv()
     }
 
     /// Commits the group, and says what to answer to each of it.
@@ -482,7 +498,7 @@ impl<'a> Rows<'a> {
         if !batch::add(sum, numbers) {
             tracing::error!(
                 store.table = table.name(),
-                "a count would have fallen below zero and stays there: the store is damaged, restore it from a backup"
+                "count would fall below zero, the store is damaged"
             );
         }
     }
@@ -525,3 +541,36 @@ fn describe(error: OpenError) -> KvError {
 pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
 /// Pause before a failed backend is opened again, and the longest wait of a commit for its error.
 pub(super) const RETRY: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::kv::memory::Memory;
+    use crate::mark::KnownLoss;
+
+    #[test]
+    fn a_writer_without_work_makes_its_mark_durable_within_a_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("store");
+        let mut mark = Mark::open(&place, &Memory::default(), KnownLoss::default()).unwrap();
+        mark.advance(mark.next());
+        assert!(mark.flush_due_in().is_some());
+        let shared = Shared::new(Box::new(Memory::default()), Arc::default(), None);
+        let reopen = Reopen {
+            probe: Box::new(|| Ok(())),
+            open: Box::new(|| Ok(Box::new(Memory::default()))),
+        };
+        let (sender, receiver) = mpsc::channel();
+        let mut writer = Writer::new(Arc::new(shared), receiver, reopen, Some(mark));
+        let closing = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(1_500));
+            sender.send(Message::Close(None))
+        });
+        let message = writer.wait_for_message();
+        assert!(matches!(message, Ok(Message::Close(None))));
+        closing.join().unwrap().unwrap();
+        assert_eq!(writer.mark.as_ref().and_then(Mark::flush_due_in), None);
+    }
+}

@@ -1,5 +1,5 @@
 //! Access to the machine: time, randomness, secrets, addresses that may be reached, memory, disk space, open
-//! files and memory dumps.
+//! files, memory dumps and traces.
 
 // Each `unsafe` block is proven by its own comment.
 #![deny(clippy::multiple_unsafe_ops_per_block)]
@@ -13,3 +13,4 @@ pub mod resources;
 pub mod secrets;
 #[cfg(feature = "simulation")]
 pub mod simulation;
+pub mod trace;

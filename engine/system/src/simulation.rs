@@ -32,8 +32,8 @@ pub struct World {
 pub type Decide = fn(&Transaction, Command, &Context) -> Result<Vec<Event>, Refusal>;
 
 /// The way out. It is asked for every request that would leave the process.
-pub type Network = Arc<dyn Fn(Request) -> Answering + Send + Sync>;
-pub type Answering = Pin<Box<dyn Future<Output = Result<Response, NetworkError>> + Send>>;
+pub type Network = Arc<dyn Fn(Request) -> ResponseFuture + Send + Sync>;
+pub type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response, NetworkError>> + Send>>;
 
 /// Receiver of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -96,8 +96,8 @@ impl Users {
             Some(open) => Approval::clone(&open),
             None => {
                 let key = Kind::Decided.key(id);
-                let row = self.0.store.get(Table::User, key.as_bytes()).await?;
-                rows::decode(key.as_bytes(), &row.ok_or_else(not_found)?)?
+                let row = self.0.store.get(Table::User, &key).await?;
+                rows::decode(&key, &row.ok_or_else(not_found)?)?
             }
         };
         match found.account == account {
@@ -115,10 +115,11 @@ impl Users {
         after: Option<ApprovalId>,
         limit: usize,
     ) -> Result<(Vec<Approval>, Option<ApprovalId>), UsersError> {
-        let from = Kind::Decided.key("");
-        let to = after.map_or_else(|| Kind::Decided.end(), |id| Kind::Decided.key(id));
-        let (from, to) = (from.as_bytes(), to.as_bytes());
-        let store = &self.0.store;
+        let mut range = Kind::Decided.range();
+        if let Some(after) = after {
+            range = range.ending_at(Kind::Decided.key(after));
+        }
+        let (store, from, to) = (&self.0.store, range.from(), range.to());
         let rows = store.scan(Table::User, from, to, Direction::Backward, limit);
         let rows = rows.await?;
         let is_last = rows.len() < limit;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use switchyard_core::ids::{AccountId, UserId, UserTokenId};
 use switchyard_core::limits::{AUDIT_CHANGE_BYTES, AUDIT_FAULTS};
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, Direction, Store, StoreError, Table};
+use switchyard_store::{Batch, Direction, Key, KeyReader, Store, StoreError, Table};
 
 use crate::error::UsersError;
 use switchyard_system::secrets::Fingerprint;
@@ -223,8 +223,8 @@ impl ChainHead {
 }
 
 /// Key of an entry: its number, big endian.
-pub(crate) fn key(number: u64) -> [u8; 8] {
-    number.to_be_bytes()
+pub(crate) fn key(number: u64) -> Key {
+    Key::new().with(number)
 }
 
 /// Entry with this number. `None`: the row is damaged, of another version, or of another entry.
@@ -415,7 +415,7 @@ fn number_of(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     let length = key.len().min(bytes.len());
     bytes[..length].copy_from_slice(&key[..length]);
-    u64::from_be_bytes(bytes)
+    KeyReader::new(&bytes).take().unwrap_or(0)
 }
 
 /// Largest number of a row, which no entry reaches.

@@ -280,10 +280,7 @@ impl Users {
     }
 
     /// Session of the request if all factors were given recently.
-    pub(crate) fn check_recently_authenticated(
-        &self,
-        who: &Identity,
-    ) -> Result<Arc<Session>, Refusal> {
+    pub fn check_recently_authenticated(&self, who: &Identity) -> Result<Arc<Session>, Refusal> {
         let Via::Session(session) = &who.via else {
             return Err(Refusal::NeedsPerson);
         };

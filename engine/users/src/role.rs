@@ -382,6 +382,7 @@ pub const fn requires_recent_authentication(action: Action) -> bool {
             | Action::ApproveRouting
             | Action::ManageTeam
             | Action::ManageGateways
+            | Action::ManageRates
             | Action::ResolveManually
             | Action::ApproveResolution
             | Action::ManageInstallationUsers

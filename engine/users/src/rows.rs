@@ -5,7 +5,7 @@ use std::fmt::Display;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use switchyard_store::{Batch, Direction, Store, Table};
+use switchyard_store::{Batch, Key, KeyRange, Store, Table};
 
 use crate::error::UsersError;
 
@@ -34,18 +34,18 @@ impl Kind {
         }
     }
 
-    pub fn key(self, id: impl Display) -> String {
-        format!("{}/{id}", self.name())
+    pub fn key(self, id: impl Display) -> Key {
+        Key::path(self.name()).child(id)
     }
 
-    /// End of the range of all keys: '0' is the character after '/'.
-    pub fn end(self) -> String {
-        format!("{}0", self.name())
+    /// Range of all keys.
+    pub fn range(self) -> KeyRange {
+        Key::path(self.name()).children()
     }
 }
 
-pub(crate) fn encode(key: &str, row: &impl Serialize) -> Result<Vec<u8>, UsersError> {
-    serde_json::to_vec(row).map_err(|why| unreadable(key.as_bytes(), why))
+pub(crate) fn encode(key: &Key, row: &impl Serialize) -> Result<Vec<u8>, UsersError> {
+    serde_json::to_vec(row).map_err(|why| unreadable(key, why))
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<T, UsersError> {
@@ -73,24 +73,14 @@ pub(crate) async fn all<T: DeserializeOwned>(
     store: &Store,
     kind: Kind,
 ) -> Result<Vec<T>, UsersError> {
-    let mut from = kind.key("").into_bytes();
-    let to = kind.end().into_bytes();
     let mut rows = Vec::new();
-    loop {
-        let page = store
-            .scan(Table::User, &from, &to, Direction::Forward, PAGE)
-            .await?;
-        let is_last = page.len() < PAGE;
-        if let Some((last, _)) = page.last() {
-            from = [last.as_slice(), &[0]].concat();
-        }
+    let mut pages = store.pages(Table::User, kind.range(), PAGE);
+    while let Some(page) = pages.next().await? {
         for (key, value) in page {
             rows.push(decode(&key, &value)?);
         }
-        if is_last {
-            return Ok(rows);
-        }
     }
+    Ok(rows)
 }
 
 fn unreadable(key: &[u8], why: serde_json::Error) -> UsersError {
@@ -103,3 +93,15 @@ fn unreadable(key: &[u8], why: serde_json::Error) -> UsersError {
 
 /// Rows read at a time.
 const PAGE: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_of_a_kind_have_their_stored_bytes() {
+        assert_eq!(*Kind::Decided.key("apr_1"), *b"decided/apr_1");
+        let range = Kind::User.range();
+        assert_eq!((range.from(), range.to()), (&b"user/"[..], &b"user0"[..]));
+    }
+}

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use switchyard_core::ids::{SessionId, UserId};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
-use switchyard_store::{Batch, CommitError, Store, StoreError};
+use switchyard_store::{Batch, CommitError, Key, Store, StoreError};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 use tokio::sync::OwnedMutexGuard;
@@ -217,10 +217,10 @@ async fn load_set(store: &Store) -> Result<Set, UsersError> {
     for user in rows::all::<User>(store, Kind::User).await? {
         set.put_user(Arc::new(user));
     }
-    let owned = |set: &Set, key: String, owner: UserId| match set.users.contains_key(&owner) {
+    let owned = |set: &Set, key: Key, owner: UserId| match set.users.contains_key(&owner) {
         true => Ok(()),
         false => Err(UsersError::Orphan {
-            key,
+            key: key.to_string(),
             owner: owner.to_string(),
         }),
     };

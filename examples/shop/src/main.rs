@@ -74,7 +74,7 @@ async fn front() -> Html<String> {
 }
 
 /// 1. Initialize a payment, store its id with the order, and send the customer to its checkout.
-async fn buy(State(shop): State<Arc<Shop>>) -> Result<Redirect, Trouble> {
+async fn buy(State(shop): State<Arc<Shop>>) -> Result<Redirect, ErrorPage> {
     let number = order_number();
     let payment = json!({
         "amount": AMOUNT,
@@ -93,7 +93,7 @@ async fn buy(State(shop): State<Arc<Shop>>) -> Result<Redirect, Trouble> {
     let made = shop.answer(request.json(&payment)).await?;
     let (Some(id), Some(checkout_url)) = (made["id"].as_str(), made["checkout_url"].as_str())
     else {
-        return Err(Trouble(format!(
+        return Err(ErrorPage(format!(
             "an answer without id or checkout_url: {made}"
         )));
     };
@@ -111,7 +111,7 @@ async fn buy(State(shop): State<Arc<Shop>>) -> Result<Redirect, Trouble> {
 async fn thanks(
     State(shop): State<Arc<Shop>>,
     Query(query): Query<BTreeMap<String, String>>,
-) -> Result<Html<String>, Trouble> {
+) -> Result<Html<String>, ErrorPage> {
     let Some(id) = query.get("paymentId").filter(|id| is_id(id)) else {
         return Ok(page("<p>There is nothing to show here.</p>"));
     };
@@ -157,7 +157,7 @@ enum Settled {
 }
 
 /// 4. Verify before delivering, and deliver only once, whatever the number of calls.
-async fn settle(shop: &Shop, id: &str) -> Result<Settled, Trouble> {
+async fn settle(shop: &Shop, id: &str) -> Result<Settled, ErrorPage> {
     let payment = shop
         .answer(
             shop.http
@@ -181,7 +181,7 @@ async fn settle(shop: &Shop, id: &str) -> Result<Settled, Trouble> {
             .get_mut(&number)
             .filter(|order| order.payment_id == id && is_price)
         else {
-            return Err(Trouble(format!(
+            return Err(ErrorPage(format!(
                 "{id} is paid, and is not what order `{number}` asked for"
             )));
         };
@@ -224,7 +224,7 @@ fn order_number() -> String {
 
 impl Shop {
     /// Sends a request with our key, and returns `data` of a successful response.
-    async fn answer(&self, request: reqwest::RequestBuilder) -> Result<Value, Trouble> {
+    async fn answer(&self, request: reqwest::RequestBuilder) -> Result<Value, ErrorPage> {
         let response = request
             .bearer_auth(&self.settings.secret_key)
             .header("Accept", "application/json")
@@ -232,7 +232,7 @@ impl Shop {
             .await?;
         let (status, mut envelope) = (response.status(), response.json::<Value>().await?);
         if !status.is_success() {
-            return Err(Trouble(format!("{status}: {}", envelope["message"])));
+            return Err(ErrorPage(format!("{status}: {}", envelope["message"])));
         }
         Ok(envelope["data"].take())
     }
@@ -287,17 +287,17 @@ impl Settings {
 }
 
 /// Error with the reason for the log. The customer gets a general message.
-struct Trouble(String);
+struct ErrorPage(String);
 
-impl From<reqwest::Error> for Trouble {
+impl From<reqwest::Error> for ErrorPage {
     fn from(error: reqwest::Error) -> Self {
         Self(error.to_string())
     }
 }
 
-impl IntoResponse for Trouble {
+impl IntoResponse for ErrorPage {
     fn into_response(self) -> Response {
-        eprintln!("Trouble: {}", self.0);
+        eprintln!("Error: {}", self.0);
         (
             StatusCode::BAD_GATEWAY,
             page("<p>Something went wrong on our side. Nothing is lost: reload in a moment.</p>"),

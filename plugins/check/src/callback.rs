@@ -6,12 +6,12 @@ use switchyard_gateway::{CallbackResult, Operation, Outcome};
 use crate::play::{End, Played, Stage};
 use crate::report::Report;
 use crate::rules;
-use crate::samples::Letter;
+use crate::samples::SampleCallback;
 use crate::scenario::Seen;
 use crate::script::{ProviderBehavior, Script};
 
 pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
-    let mut post = Post {
+    let mut post = CallbackScenario {
         stage,
         seen: Seen::default(),
     };
@@ -26,42 +26,42 @@ pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
                     "give `callback.good` in check.json: one as the provider sent it",
                 );
             }
-            let made_up = Letter {
+            let made_up = SampleCallback {
                 headers: vec![
                     ("signature".into(), "00".into()),
                     ("x-signature".into(), "00".into()),
                 ],
                 body: json!({ "reference": "{reference}", "id": "ch_1", "status": "succeeded", "event": "charge.succeeded" }),
-                ..Letter::default()
+                ..SampleCallback::default()
             };
             post.forged("made up", &made_up, report).await;
         }
     }
-    let unknown = letters.unknown.clone().unwrap_or(Letter {
+    let unknown = letters.unknown.clone().unwrap_or(SampleCallback {
         body: json!({ "event": "something.new", "type": "something.new", "data": {} }),
-        ..Letter::default()
+        ..SampleCallback::default()
     });
     post.harmless("unknown event", &unknown, report).await;
     for (check, body) in [("empty body", ""), ("body that is not JSON", "\u{1}<html>")] {
-        let letter = Letter {
+        let letter = SampleCallback {
             body: body.into(),
-            ..Letter::default()
+            ..SampleCallback::default()
         };
         post.harmless(check, &letter, report).await;
     }
     post.seen.judge(PART, Operation::Callback, report);
 }
 
-struct Post<'a> {
+struct CallbackScenario<'a> {
     stage: &'a Stage<'a>,
     seen: Seen,
 }
 
-impl Post<'_> {
+impl CallbackScenario<'_> {
     /// The body goes as it is written here: JSON of a sample in the order of its fields.
     async fn deliver(
         &mut self,
-        letter: &Letter,
+        letter: &SampleCallback,
         changed: bool,
     ) -> (Played, Option<CallbackResult>) {
         let letters = &self.stage.samples.callback;
@@ -97,7 +97,7 @@ impl Post<'_> {
         (played, result)
     }
 
-    async fn genuine(&mut self, good: &Letter, report: &mut Report) {
+    async fn genuine(&mut self, good: &SampleCallback, report: &mut Report) {
         let (played, result) = self.deliver(good, false).await;
         let names =
             |result: &CallbackResult| result.reference.is_some() || result.provider_id.is_some();
@@ -133,14 +133,14 @@ impl Post<'_> {
         // One letter more: whatever signature it has, it is over another body.
         let (played, result) = self.deliver(good, true).await;
         self.judge_forged("bad signature", &played, result, is_trusted, report);
-        let unsigned = Letter {
+        let unsigned = SampleCallback {
             headers: Vec::new(),
             ..good.clone()
         };
         self.forged("no signature", &unsigned, report).await;
     }
 
-    async fn forged(&mut self, check: &str, letter: &Letter, report: &mut Report) {
+    async fn forged(&mut self, check: &str, letter: &SampleCallback, report: &mut Report) {
         let (played, result) = self.deliver(letter, false).await;
         self.judge_forged(check, &played, result, true, report);
     }
@@ -169,7 +169,7 @@ impl Post<'_> {
         }
     }
 
-    async fn harmless(&mut self, check: &str, letter: &Letter, report: &mut Report) {
+    async fn harmless(&mut self, check: &str, letter: &SampleCallback, report: &mut Report) {
         let (played, result) = self.deliver(letter, false).await;
         if let Some(why) = rules::broken(Operation::Callback, &played.end) {
             return report.fail(PART, check, why);

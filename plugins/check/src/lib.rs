@@ -12,6 +12,7 @@
 //! `check.json` ([`Samples`]).
 
 mod callback;
+mod command;
 mod facts;
 mod imports;
 mod list;
@@ -29,11 +30,27 @@ use switchyard_gateway::Operation;
 use switchyard_gateway::abi;
 use switchyard_gateway_host::{DirectLibrary, WorkerSettings};
 
+pub use self::command::CheckGateway;
 pub use self::report::{Report, Row, Verdict};
 pub use self::samples::{Answer, Samples};
 
-/// Checks a built library; `settings` say which program plays its worker.
-pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings) -> Report {
+/// Progress of a check: an operation begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    pub operation: Operation,
+    /// Operations that are checked already, and all that the gateway has.
+    pub done: u64,
+    pub total: u64,
+}
+
+/// Checks a built library; `settings` say which program plays its worker. `begins` is called before
+/// each operation.
+pub async fn check(
+    library: &Path,
+    samples: &Samples,
+    settings: &WorkerSettings,
+    begins: &mut dyn FnMut(Step),
+) -> Report {
     let mut report = Report::default();
     let inspection = match DirectLibrary::inspect(library) {
         Ok(inspection) => inspection,
@@ -63,10 +80,15 @@ pub async fn check(library: &Path, samples: &Samples, settings: &WorkerSettings)
         }
     };
     let stage = play::Stage::new(bare, manifest, samples);
-    for operation in Operation::ALL {
-        if !manifest.has(operation) {
-            continue;
-        }
+    let operations = Operation::ALL.into_iter();
+    let operations: Vec<_> = operations.filter(|one| manifest.has(*one)).collect();
+    let total = operations.len() as u64;
+    for (done, operation) in (0..).zip(operations) {
+        begins(Step {
+            operation,
+            done,
+            total,
+        });
         match operation {
             Operation::Callback => callback::check(&stage, &mut report).await,
             Operation::Options => options::check(&stage, &mut report).await,

@@ -21,7 +21,7 @@ pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
         if !methods.any(|method| method.direction == direction) {
             continue;
         }
-        let trial = Trial { stage, direction };
+        let trial = Scenario { stage, direction };
         let first = trial.pages(&mut seen, report).await;
         if first.is_none_or(|first| first.requests.is_empty()) {
             continue;
@@ -41,12 +41,12 @@ pub(crate) async fn check(stage: &Stage<'_>, report: &mut Report) {
 }
 
 /// Trials of one direction.
-struct Trial<'a> {
+struct Scenario<'a> {
     stage: &'a Stage<'a>,
     direction: Direction,
 }
 
-impl Trial<'_> {
+impl Scenario<'_> {
     fn named(&self, check: &str) -> String {
         match self.direction {
             Direction::Collect => format!("payments: {check}"),

@@ -1,23 +1,15 @@
 //! `switchyard-gateway-check FILE`: the whole check, as a table or as JSON.
-//! `cargo xtask gateway check` builds and runs it.
+//! `cargo xtask gateway check` builds and runs it. `switchyard gateway check` is the same command.
 
-#![expect(clippy::print_stdout, reason = "output of a command")]
-
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use switchyard_gateway_check::{Samples, check};
-use switchyard_gateway_host::{WALLS, WorkerSettings};
+use switchyard_gateway_check::CheckGateway;
 
-/// Check a built gateway
 #[derive(Parser)]
-struct Check {
-    /// The library
-    library: PathBuf,
-    /// Normal responses of its provider [default: the check.json beside its gateway.json]
-    #[arg(long, value_name = "FILE")]
-    samples: Option<PathBuf>,
+struct Line {
+    #[command(flatten)]
+    check: CheckGateway,
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -29,7 +21,8 @@ fn main() -> ExitCode {
     if arguments.next().as_deref() == Some("gateway-worker") {
         return switchyard_gateway_host::run_worker(&arguments.next().unwrap_or_default());
     }
-    match Check::parse().run() {
+    let line = Line::parse();
+    match run(&line) {
         Ok(is_good) => ExitCode::from(u8::from(!is_good)),
         Err(error) => {
             eprintln!("{error:#}");
@@ -38,24 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-impl Check {
-    fn run(&self) -> anyhow::Result<bool> {
-        let samples = match &self.samples {
-            Some(file) => Samples::read(file)?,
-            None => Samples::beside(&self.library)?,
-        };
-        let runtime = tokio::runtime::Runtime::new()?;
-        let settings = WorkerSettings {
-            // Authors run their own library, on whatever machine they have.
-            accepted: WALLS.map(str::to_owned).to_vec(),
-            ..WorkerSettings::default()
-        };
-        let report = runtime.block_on(check(&self.library, &samples, &settings));
-        if self.json {
-            println!("{}", serde_json::to_string_pretty(&report)?);
-        } else {
-            print!("{report}");
-        }
-        Ok(report.is_good())
-    }
+fn run(line: &Line) -> anyhow::Result<bool> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(line.check.run(line.json))
 }

@@ -78,16 +78,16 @@ pub struct Letters {
     pub now: Option<String>,
     /// The address that the provider was given.
     pub url: Option<String>,
-    pub good: Option<Letter>,
+    pub good: Option<SampleCallback>,
     /// About an event that the gateway has nothing to do with.
-    pub unknown: Option<Letter>,
+    pub unknown: Option<SampleCallback>,
     /// Responses to the gateway's other requests, such as for a public key.
     pub answers: Vec<Answer>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Letter {
+pub struct SampleCallback {
     pub path: String,
     pub query: String,
     pub headers: Vec<(String, String)>,

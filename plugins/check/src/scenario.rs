@@ -11,7 +11,7 @@ use crate::samples::Answer;
 use crate::script::{Echo, ProviderBehavior, Script};
 
 pub(crate) async fn check(stage: &Stage<'_>, operation: Operation, report: &mut Report) {
-    let mut trial = Trial {
+    let mut trial = Scenario {
         stage,
         operation,
         part: operation.as_str(),
@@ -42,7 +42,7 @@ pub(crate) async fn check(stage: &Stage<'_>, operation: Operation, report: &mut 
     trial.seen.judge(trial.part, operation, report);
 }
 
-struct Trial<'a> {
+struct Scenario<'a> {
     stage: &'a Stage<'a>,
     operation: Operation,
     part: &'static str,
@@ -124,7 +124,7 @@ impl Seen {
     }
 }
 
-impl Trial<'_> {
+impl Scenario<'_> {
     async fn good(&mut self, nth: u8) -> Played {
         let (input, echo) = self.stage.input(self.operation, false, nth);
         self.run(input, echo, ProviderBehavior::Good, None).await

@@ -103,16 +103,20 @@ impl<'a> Script<'a> {
         let html = "<html><body>Bad Gateway</body></html>";
         match mood {
             ProviderBehavior::Good => EffectResult::Http(self.good(request)),
-            ProviderBehavior::Unauthorized => said(401, &[], r#"{"message":"no such key"}"#),
+            ProviderBehavior::Unauthorized => http_result(401, &[], r#"{"message":"no such key"}"#),
             ProviderBehavior::TooMany => {
-                said(429, &[("retry-after", "1")], r#"{"message":"slow down"}"#)
+                http_result(429, &[("retry-after", "1")], r#"{"message":"slow down"}"#)
             }
-            ProviderBehavior::BadGateway => said(502, &[("content-type", "text/html")], html),
-            ProviderBehavior::ServerError => said(500, &[], r#"{"message":"internal error"}"#),
+            ProviderBehavior::BadGateway => {
+                http_result(502, &[("content-type", "text/html")], html)
+            }
+            ProviderBehavior::ServerError => {
+                http_result(500, &[], r#"{"message":"internal error"}"#)
+            }
             ProviderBehavior::Overloaded => {
-                said(503, &[("retry-after", "1")], r#"{"message":"overloaded"}"#)
+                http_result(503, &[("retry-after", "1")], r#"{"message":"overloaded"}"#)
             }
-            ProviderBehavior::NotJson => said(200, &[("content-type", "text/html")], html),
+            ProviderBehavior::NotJson => http_result(200, &[("content-type", "text/html")], html),
             ProviderBehavior::Truncated => {
                 let mut good = self.good(request);
                 let whole = match good.body {
@@ -126,7 +130,7 @@ impl<'a> Script<'a> {
                 good.status = 200;
                 EffectResult::Http(good)
             }
-            ProviderBehavior::Empty => said(200, &[], ""),
+            ProviderBehavior::Empty => http_result(200, &[], ""),
             ProviderBehavior::NotSent => failed(Sent::No, EffectErrorKind::Connect),
             ProviderBehavior::MaybeSent => failed(Sent::Maybe, EffectErrorKind::Timeout),
         }
@@ -216,7 +220,7 @@ fn response(status: u16, headers: &[(&str, &str)], body: &str) -> HttpResponse {
     }
 }
 
-fn said(status: u16, headers: &[(&str, &str)], body: &str) -> EffectResult {
+fn http_result(status: u16, headers: &[(&str, &str)], body: &str) -> EffectResult {
     EffectResult::Http(response(status, headers, body))
 }
 

@@ -18,7 +18,7 @@ pub struct Coin {
 /// How much of a coin an attempt asks for; kept with the attempt, so that a changed configuration
 /// changes nothing for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct RequestedCoin {
     pub symbol: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
@@ -28,7 +28,7 @@ pub struct Wanted {
     pub units: U256,
 }
 
-impl Wanted {
+impl RequestedCoin {
     pub fn of(coin: &Coin, units: U256) -> Self {
         Self {
             symbol: coin.symbol.clone(),

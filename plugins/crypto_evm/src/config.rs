@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use switchyard_gateway::{Context, Environment, Fault, Money};
 
-use crate::coins::{Coin, MOST_DECIMALS, Wanted, is_symbol, tokens};
+use crate::coins::{Coin, MOST_DECIMALS, RequestedCoin, is_symbol, tokens};
 use crate::rates::Rates;
 use crate::xpub::Receiving;
 
 #[derive(Deserialize)]
-struct Entered {
+struct ConfigFields {
     account_xpub: String,
     rpc_url: String,
     chain_id: u64,
@@ -75,13 +75,13 @@ impl Share {
 }
 
 /// A field that does not fit.
-pub struct Wrong {
+pub struct ConfigError {
     pub field: &'static str,
     pub message: String,
 }
 
-impl From<Wrong> for Fault {
-    fn from(wrong: Wrong) -> Self {
+impl From<ConfigError> for Fault {
+    fn from(wrong: ConfigError) -> Self {
         Self::config(format!("{}: {}", wrong.field, wrong.message))
     }
 }
@@ -93,14 +93,14 @@ impl Settings {
 
     /// The inner result is about what was entered, the outer about whether it has the form of a
     /// configuration at all.
-    pub fn check(cx: &Context) -> Result<Result<Self, Wrong>, Fault> {
+    pub fn check(cx: &Context) -> Result<Result<Self, ConfigError>, Fault> {
         let environment = cx.environment();
-        cx.config::<Entered>()
+        cx.config::<ConfigFields>()
             .map(|entered| Self::of(entered, environment))
     }
 
-    fn of(entered: Entered, environment: Environment) -> Result<Self, Wrong> {
-        let wrong = |field, message: &str| Wrong {
+    fn of(entered: ConfigFields, environment: Environment) -> Result<Self, ConfigError> {
+        let wrong = |field, message: &str| ConfigError {
             field,
             message: message.to_owned(),
         };
@@ -176,8 +176,8 @@ impl Settings {
     }
 
     /// Price of `money` in every coin that has a rate.
-    pub fn wanted(&self, money: &Money) -> Vec<Wanted> {
-        let priced = |coin: &Coin| Some(Wanted::of(coin, self.rates.price(money, coin)?));
+    pub fn wanted(&self, money: &Money) -> Vec<RequestedCoin> {
+        let priced = |coin: &Coin| Some(RequestedCoin::of(coin, self.rates.price(money, coin)?));
         self.coins.iter().filter_map(priced).collect()
     }
 }

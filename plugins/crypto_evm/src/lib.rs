@@ -28,11 +28,11 @@ use switchyard_gateway::{
 };
 
 use self::address::Address;
-use self::coins::Wanted;
-use self::config::{Settings, Wrong};
-use self::node::{Ask, Block, Node, Said};
+use self::coins::RequestedCoin;
+use self::config::{ConfigError, Settings};
+use self::node::{Ask, Block, Node, NodeAnswer};
 use self::u256::U256;
-use self::watch::{Deadline, Kept, Look};
+use self::watch::{AttemptState, Deadline, Look};
 
 #[derive(Default)]
 pub struct CryptoEvm;
@@ -56,7 +56,7 @@ impl Gateway for CryptoEvm {
 
     /// Asked again, it answers with the address that it has given already.
     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
-        if let Some(kept) = cx.state::<Kept>()? {
+        if let Some(kept) = cx.state::<AttemptState>()? {
             return Ok(waiting(&kept, &ask.amount));
         }
         let settings = Settings::read(cx)?;
@@ -78,7 +78,7 @@ impl Gateway for CryptoEvm {
             },
         };
         let (index, address) = fresh_address(cx, &settings, &coins).await?;
-        let kept = Kept {
+        let kept = AttemptState {
             chain_id: settings.chain_id,
             chain: settings.chain,
             address: address.to_string(),
@@ -102,7 +102,7 @@ impl Gateway for CryptoEvm {
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
-        let Some(mut kept) = cx.state::<Kept>()? else {
+        let Some(mut kept) = cx.state::<AttemptState>()? else {
             // The address is kept before anybody is shown it.
             return Ok(Outcome::NotFound {
                 why: "no address was given for this attempt".into(),
@@ -134,7 +134,7 @@ impl Gateway for CryptoEvm {
 
 gateway!(CryptoEvm);
 
-fn waiting(kept: &Kept, asked: &Money) -> Outcome {
+fn waiting(kept: &AttemptState, asked: &Money) -> Outcome {
     Outcome::Pending {
         provider_id: Some(kept.address.clone()),
         payer_action: kept.action(None, asked.into()),
@@ -143,7 +143,7 @@ fn waiting(kept: &Kept, asked: &Money) -> Outcome {
     }
 }
 
-fn not_offered(coins: &[Wanted]) -> Outcome {
+fn not_offered(coins: &[RequestedCoin]) -> Outcome {
     let symbols: Vec<&str> = coins.iter().map(|coin| coin.symbol.as_str()).collect();
     let said = format!(
         "This coin is not taken here. Taken: {}.",
@@ -172,7 +172,7 @@ async fn next_number(cx: &Context, settings: &Settings) -> Result<u64, Fault> {
 async fn fresh_address(
     cx: &Context,
     settings: &Settings,
-    coins: &[Wanted],
+    coins: &[RequestedCoin],
 ) -> Result<(u32, Address), Fault> {
     let node = Node::new(cx, &settings.rpc_url);
     // Before a number is taken: a node that is away must not use them up.
@@ -206,7 +206,7 @@ async fn fresh_address(
 }
 
 /// The heads first, then every balance at the newest and at the newest confirmed block.
-async fn look(cx: &Context, settings: &Settings, kept: &Kept) -> Result<Look, Fault> {
+async fn look(cx: &Context, settings: &Settings, kept: &AttemptState) -> Result<Look, Fault> {
     let address = Address::parse(&kept.address)
         .map_err(|why| Fault::config(format!("the attempt's address does not read: {why}")))?;
     let node = Node::new(cx, &settings.rpc_url);
@@ -265,7 +265,10 @@ const fn confirmed_number(head: &Block, confirmations: u64) -> u64 {
 /// Checks that the chain is the right one, that it has the tokens as they were entered, and that
 /// the node keeps balances far enough back. A node with an error proves nothing about the entries:
 /// that is a fault. A valid response of the node counts, and so does its refusal.
-async fn check_chain(cx: &Context, settings: &Settings) -> Result<Result<String, Wrong>, Fault> {
+async fn check_chain(
+    cx: &Context,
+    settings: &Settings,
+) -> Result<Result<String, ConfigError>, Fault> {
     let node = Node::new(cx, &settings.rpc_url);
     let said = match node.ask(&node::head()).await {
         Err(refused) if refused.kind == FaultKind::Config => return Ok(Err(at_node(refused))),
@@ -277,7 +280,7 @@ async fn check_chain(cx: &Context, settings: &Settings) -> Result<Result<String,
     };
     let number = settings.first_index;
     let Some(address) = settings.receiving.address(number) else {
-        return Ok(Err(Wrong {
+        return Ok(Err(ConfigError {
             field: "first_index",
             message: "there is no address of this number: take the next one".into(),
         }));
@@ -289,25 +292,29 @@ async fn check_chain(cx: &Context, settings: &Settings) -> Result<Result<String,
     Ok(judge_chain(settings, address, &said))
 }
 
-fn at_node(fault: Fault) -> Wrong {
+fn at_node(fault: Fault) -> ConfigError {
     let field = if fault.message.starts_with("chain_id: ") {
         "chain_id"
     } else {
         "rpc_url"
     };
-    Wrong {
+    ConfigError {
         field,
         message: fault.message,
     }
 }
 
 /// The balance of the first address at a confirmed block, and the decimals of each token.
-fn judge_chain(settings: &Settings, address: Address, said: &[Said]) -> Result<String, Wrong> {
+fn judge_chain(
+    settings: &Settings,
+    address: Address,
+    said: &[NodeAnswer],
+) -> Result<String, ConfigError> {
     let number = settings.first_index;
     node::amount(&said[0]).map_err(at_node)?;
     let tokens = settings.coins.iter().filter(|coin| coin.contract.is_some());
     for (coin, said) in tokens.zip(&said[1..]) {
-        let wrong = |why: String| Wrong {
+        let wrong = |why: String| ConfigError {
             field: "tokens",
             message: format!("{}: {why}", coin.symbol),
         };

@@ -18,7 +18,7 @@ pub struct Node<'c> {
 pub type Ask = (&'static str, Value);
 
 /// Result of one call of a batch; an error in the node's own words.
-pub type Said = Result<Value, String>;
+pub type NodeAnswer = Result<Value, String>;
 
 /// A block's header, as much as is needed of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,12 +35,12 @@ impl<'c> Node<'c> {
     }
 
     /// One request for all of `asks`; the answers come in their order.
-    pub async fn ask(&self, asks: &[Ask]) -> Result<Vec<Said>, Fault> {
+    pub async fn ask(&self, asks: &[Ask]) -> Result<Vec<NodeAnswer>, Fault> {
         let batch = asks.iter().enumerate().map(|(id, (method, params))| {
             json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
         });
         let batch: Vec<Value> = batch.collect();
-        let request = self.cx.post(self.url).reads_only().timeout(PATIENCE);
+        let request = self.cx.post(self.url).reads_only().timeout(NODE_TIMEOUT);
         let response = request.json(&batch).send().await?;
         match response.status {
             200..=299 => {}
@@ -62,7 +62,7 @@ impl<'c> Node<'c> {
                 )));
             }
         };
-        (0..asks.len()).map(|id| said(&answers, id)).collect()
+        (0..asks.len()).map(|id| answer_to(&answers, id)).collect()
     }
 
     /// The newest block, of the chain that it has to be.
@@ -77,7 +77,7 @@ pub fn head() -> [Ask; 2] {
 }
 
 /// The newest block, of the chain that it has to be.
-pub fn read_head(said: &[Said], chain_id: u64) -> Result<Block, Fault> {
+pub fn read_head(said: &[NodeAnswer], chain_id: u64) -> Result<Block, Fault> {
     let is = number(&said[0])?;
     if is != chain_id {
         return Err(Fault::config(format!(
@@ -126,7 +126,7 @@ pub fn at(number: u64) -> String {
 }
 
 /// A quantity or a word of 32 bytes.
-pub fn amount(said: &Said) -> Result<U256, Fault> {
+pub fn amount(said: &NodeAnswer) -> Result<U256, Fault> {
     let value = said
         .as_ref()
         .map_err(|error| Fault::provider(format!("the node says: {error}")))?;
@@ -139,12 +139,12 @@ pub fn amount(said: &Said) -> Result<U256, Fault> {
         })
 }
 
-pub fn number(said: &Said) -> Result<u64, Fault> {
+pub fn number(said: &NodeAnswer) -> Result<u64, Fault> {
     u64::try_from(amount(said)?)
         .map_err(|_| Fault::provider("the node answered a number that is too large"))
 }
 
-pub fn read_block(said: &Said) -> Result<Block, Fault> {
+pub fn read_block(said: &NodeAnswer) -> Result<Block, Fault> {
     let field = |name: &str| match said {
         Ok(Value::Object(block)) => block
             .get(name)
@@ -166,7 +166,7 @@ pub fn read_block(said: &Said) -> Result<Block, Fault> {
 }
 
 /// The answer with this number: a node may answer in any order.
-fn said(answers: &[Value], id: usize) -> Result<Said, Fault> {
+fn answer_to(answers: &[Value], id: usize) -> Result<NodeAnswer, Fault> {
     let mine = |answer: &&Value| answer.get("id") == Some(&Value::from(id));
     let answer = answers
         .iter()
@@ -189,4 +189,4 @@ fn error(answer: &Value) -> Option<String> {
 
 const BALANCE_OF: &str = "0x70a08231";
 const DECIMALS: &str = "0x313ce567";
-const PATIENCE: Duration = Duration::from_secs(15);
+const NODE_TIMEOUT: Duration = Duration::from_secs(15);

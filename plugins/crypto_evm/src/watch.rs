@@ -13,14 +13,14 @@
 use serde::{Deserialize, Serialize};
 use switchyard_gateway::{Amount, DeclineReason, Fault, Money, Outcome, PayerAction};
 
-use crate::coins::Wanted;
+use crate::coins::RequestedCoin;
 use crate::node::Block;
 use crate::rates::written_short;
 use crate::u256::{self, U256};
 
-/// State that an attempt keeps.
+/// Stored state of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct AttemptState {
     pub chain_id: u64,
     pub chain: String,
     pub address: String,
@@ -30,7 +30,7 @@ pub struct Kept {
     pub expires: i64,
     /// The coin that the payer was asked for; any of `coins` counts.
     pub coin: String,
-    pub coins: Vec<Wanted>,
+    pub coins: Vec<RequestedCoin>,
     /// Money in the newest block, when there was some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Sighting>,
@@ -44,7 +44,7 @@ pub struct Kept {
 pub struct Sighting {
     pub block: u64,
     pub hash: String,
-    /// In the order of [`Kept::coins`].
+    /// In the order of [`AttemptState::coins`].
     #[serde(with = "crate::u256::decimals")]
     pub units: Vec<U256>,
 }
@@ -54,7 +54,7 @@ pub struct Sighting {
 pub struct Look {
     pub latest: Block,
     pub confirmed: Block,
-    /// Balances in the order of [`Kept::coins`]; None where the node gave none.
+    /// Balances in the order of [`AttemptState::coins`]; None where the node gave none.
     pub units_latest: Vec<Option<U256>>,
     pub units_confirmed: Vec<Option<U256>>,
     /// The hashes now of the blocks of the two sightings.
@@ -75,7 +75,7 @@ pub struct Deadline {
     pub grace: i64,
 }
 
-impl Kept {
+impl AttemptState {
     /// Tells the payer to send the coins that settle `worth`: `missing`, or all of the quote.
     pub fn action(&self, missing: Option<U256>, worth: Amount) -> Option<PayerAction> {
         let coin = self.coins.iter().find(|coin| coin.symbol == self.coin)?;
@@ -119,7 +119,7 @@ impl Kept {
         } else if paid == 0 {
             self.nothing_came(&units)
         } else if self.confirmed != known {
-            // Kept first, said at the next question.
+            // AttemptState first, said at the next question.
             self.pending(asked, &units, look)
         } else {
             news.push(format!(
@@ -399,14 +399,14 @@ mod tests {
 
     #[test]
     fn the_rest_in_another_coin_is_rounded_up_and_makes_no_surplus() {
-        let wanted = |symbol: &str, decimals, units: u64| Wanted {
+        let wanted = |symbol: &str, decimals, units: u64| RequestedCoin {
             symbol: symbol.to_owned(),
             contract: None,
             decimals,
             units: U256::from(units),
         };
         // 12.50 cost 13 whole coins of the one, and 12.5 of the other.
-        let kept = Kept {
+        let kept = AttemptState {
             chain_id: 1,
             chain: String::new(),
             address: String::new(),

@@ -12,7 +12,7 @@ use switchyard_gateway::{ConfigCheck, DeclineReason, Direction, Operation, Outco
 use switchyard_testkit::{Driver, NOW_SECONDS};
 
 /// A payment of 12.50 USD in a token or in the chain's coin at 2500.
-struct Bench {
+struct Fixture {
     chain: Chain,
     token: String,
     gateway: Driver<CryptoEvm>,
@@ -25,7 +25,7 @@ const UNITS: u128 = 12_500_000;
 const TOO_LATE_S: u64 = 91 * 60;
 const TOO_LATE: &str = "2026-11-20T11:31:00.000000Z";
 
-impl Bench {
+impl Fixture {
     fn start() -> Self {
         let chain = Chain::start(NOW_SECONDS);
         let token = chain.deploy("Coin", 6);
@@ -95,27 +95,34 @@ fn config(chain: &Chain, token: &str) -> Value {
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn a_payment_in_the_chains_coin_counts_after_its_confirmations() {
-    let mut bench = Bench::start();
-    let address = bench.begin("ETH").await;
-    assert!(bench.is_pending().await);
-    bench.chain.pay(&address, WEI);
-    assert!(bench.is_pending().await);
-    assert_eq!(bench.state["seen"]["units"], json!(["0", WEI.to_string()]));
-    bench.chain.mine(1);
-    assert!(bench.is_pending().await, "two of three");
-    bench.chain.mine(1);
-    let paid = bench.paid().await;
+    let mut fixture = Fixture::start();
+    let address = fixture.begin("ETH").await;
+    assert!(fixture.is_pending().await);
+    fixture.chain.pay(&address, WEI);
+    assert!(fixture.is_pending().await);
+    assert_eq!(
+        fixture.state["seen"]["units"],
+        json!(["0", WEI.to_string()])
+    );
+    fixture.chain.mine(1);
+    assert!(fixture.is_pending().await, "two of three");
+    fixture.chain.mine(1);
+    let paid = fixture.paid().await;
     assert_eq!(paid, (1_250, "paid 0.005 ETH".to_owned()));
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn a_payment_in_a_token_counts_and_one_that_is_topped_up_too() {
-    let mut bench = Bench::start();
-    let address = bench.begin("TST").await;
-    assert!(bench.chain.transfer(&bench.token, &address, 2_500_000, 0));
-    bench.chain.mine(5);
-    let outcome = bench.ask().await;
+    let mut fixture = Fixture::start();
+    let address = fixture.begin("TST").await;
+    assert!(
+        fixture
+            .chain
+            .transfer(&fixture.token, &address, 2_500_000, 0)
+    );
+    fixture.chain.mine(5);
+    let outcome = fixture.ask().await;
     let Outcome::Pending {
         payer_action: Some(PayerAction::SendCrypto { amount, .. }),
         ..
@@ -125,93 +132,93 @@ async fn a_payment_in_a_token_counts_and_one_that_is_topped_up_too() {
     };
     assert_eq!(amount, "10", "what is missing");
     assert!(
-        bench
+        fixture
             .chain
-            .transfer(&bench.token, &address, UNITS - 2_500_000, 0)
+            .transfer(&fixture.token, &address, UNITS - 2_500_000, 0)
     );
-    bench.chain.mine(2);
-    assert_eq!(bench.paid().await, (1_250, "paid 12.5 TST".to_owned()));
+    fixture.chain.mine(2);
+    assert_eq!(fixture.paid().await, (1_250, "paid 12.5 TST".to_owned()));
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn too_much_money_pays_and_all_of_it_is_reported() {
-    let mut bench = Bench::start();
-    let address = bench.begin("").await;
+    let mut fixture = Fixture::start();
+    let address = fixture.begin("").await;
     assert!(
-        bench
+        fixture
             .chain
-            .transfer(&bench.token, &address, UNITS + 1_000_000, 0)
+            .transfer(&fixture.token, &address, UNITS + 1_000_000, 0)
     );
-    bench.chain.mine(2);
+    fixture.chain.mine(2);
     let status = "paid 13.5 TST, 1 TST more than asked".to_owned();
-    assert_eq!(bench.paid().await, (1_350, status));
+    assert_eq!(fixture.paid().await, (1_350, status));
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn a_payment_that_a_reorganisation_drops_is_not_credited() {
-    let mut bench = Bench::start();
-    let address = bench.begin("ETH").await;
-    bench.chain.pay(&address, WEI);
-    bench.chain.mine(1);
-    assert!(bench.is_pending().await);
-    let dropped = bench.state["seen"]["hash"].clone();
-    bench.chain.rpc("anvil_reorg", json!([2, []]));
+    let mut fixture = Fixture::start();
+    let address = fixture.begin("ETH").await;
+    fixture.chain.pay(&address, WEI);
+    fixture.chain.mine(1);
+    assert!(fixture.is_pending().await);
+    let dropped = fixture.state["seen"]["hash"].clone();
+    fixture.chain.rpc("anvil_reorg", json!([2, []]));
     // Whether anvil puts the transaction back is not for us to say: it must be gone.
-    let has = bench
+    let has = fixture
         .chain
         .rpc("eth_getBalance", json!([address, "latest"]));
     assert_eq!(has, "0x0");
-    bench.chain.mine(10);
-    assert!(bench.is_pending().await);
-    assert!(dropped.is_string() && bench.state["seen"].is_null());
+    fixture.chain.mine(10);
+    assert!(fixture.is_pending().await);
+    assert!(dropped.is_string() && fixture.state["seen"].is_null());
     // Sent once more, it counts.
-    bench.chain.pay(&address, WEI);
-    bench.chain.mine(2);
-    assert_eq!(bench.paid().await.0, 1_250);
+    fixture.chain.pay(&address, WEI);
+    fixture.chain.mine(2);
+    assert_eq!(fixture.paid().await.0, 1_250);
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn a_token_that_only_says_transfer_and_a_transfer_that_fails_count_for_nothing() {
-    let mut bench = Bench::start();
-    let address = bench.begin("").await;
-    let fake = bench.chain.deploy("Fake", 6);
-    assert!(bench.chain.transfer(&fake, &address, UNITS, 0));
+    let mut fixture = Fixture::start();
+    let address = fixture.begin("").await;
+    let fake = fixture.chain.deploy("Fake", 6);
+    assert!(fixture.chain.transfer(&fake, &address, UNITS, 0));
     let more_than_there_is = u128::MAX;
     assert!(
-        !bench
+        !fixture
             .chain
-            .transfer(&bench.token, &address, more_than_there_is, 0)
+            .transfer(&fixture.token, &address, more_than_there_is, 0)
     );
-    bench.chain.mine(10);
-    assert!(bench.is_pending().await);
-    assert!(bench.state["seen"].is_null() && bench.state["confirmed"].is_null());
+    fixture.chain.mine(10);
+    assert!(fixture.is_pending().await);
+    assert!(fixture.state["seen"].is_null() && fixture.state["confirmed"].is_null());
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn a_payment_from_a_wallet_that_is_a_contract_counts() {
-    let mut bench = Bench::start();
-    let address = bench.begin("ETH").await;
-    let wallet = bench.chain.deploy("Wallet", 0);
-    assert!(bench.chain.transfer(&wallet, &address, WEI, WEI));
-    bench.chain.mine(2);
-    assert_eq!(bench.paid().await, (1_250, "paid 0.005 ETH".to_owned()));
+    let mut fixture = Fixture::start();
+    let address = fixture.begin("ETH").await;
+    let wallet = fixture.chain.deploy("Wallet", 0);
+    assert!(fixture.chain.transfer(&wallet, &address, WEI, WEI));
+    fixture.chain.mine(2);
+    assert_eq!(fixture.paid().await, (1_250, "paid 0.005 ETH".to_owned()));
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn a_payment_that_never_came_expires_when_the_chain_has_passed_the_deadline() {
-    let mut bench = Bench::start();
-    bench.begin("").await;
-    bench.gateway.set_now(TOO_LATE);
-    assert!(bench.is_pending().await, "the chain stands still");
-    bench.chain.pass(TOO_LATE_S);
-    assert!(bench.is_pending().await, "the new block is not confirmed");
-    bench.chain.mine(2);
-    let outcome = bench.ask().await;
+    let mut fixture = Fixture::start();
+    fixture.begin("").await;
+    fixture.gateway.set_now(TOO_LATE);
+    assert!(fixture.is_pending().await, "the chain stands still");
+    fixture.chain.pass(TOO_LATE_S);
+    assert!(fixture.is_pending().await, "the new block is not confirmed");
+    fixture.chain.mine(2);
+    let outcome = fixture.ask().await;
     let Outcome::Declined { reason, .. } = outcome else {
         panic!("{outcome:?}")
     };
@@ -221,44 +228,52 @@ async fn a_payment_that_never_came_expires_when_the_chain_has_passed_the_deadlin
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn money_that_does_not_suffice_is_reported_at_the_end_and_never_declined() {
-    let mut bench = Bench::start();
-    let address = bench.begin("").await;
-    assert!(bench.chain.transfer(&bench.token, &address, 5_000_000, 0));
-    bench.chain.mine(2);
-    assert!(bench.is_pending().await);
-    bench.gateway.set_now(TOO_LATE);
-    bench.chain.pass(TOO_LATE_S);
-    bench.chain.mine(2);
+    let mut fixture = Fixture::start();
+    let address = fixture.begin("").await;
+    assert!(
+        fixture
+            .chain
+            .transfer(&fixture.token, &address, 5_000_000, 0)
+    );
+    fixture.chain.mine(2);
+    assert!(fixture.is_pending().await);
+    fixture.gateway.set_now(TOO_LATE);
+    fixture.chain.pass(TOO_LATE_S);
+    fixture.chain.mine(2);
     let reported = (500, "underpaid: 5 TST".to_owned());
-    assert_eq!(bench.paid().await, reported);
+    assert_eq!(fixture.paid().await, reported);
     // The rest comes a day late.
-    assert!(bench.chain.transfer(&bench.token, &address, 7_500_000, 0));
-    bench.chain.mine(2);
-    assert_eq!(bench.paid().await, (1_250, "paid 12.5 TST".to_owned()));
+    assert!(
+        fixture
+            .chain
+            .transfer(&fixture.token, &address, 7_500_000, 0)
+    );
+    fixture.chain.mine(2);
+    assert_eq!(fixture.paid().await, (1_250, "paid 12.5 TST".to_owned()));
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn used_addresses_are_passed_over_and_each_payment_has_its_own() {
-    let mut bench = Bench::start();
+    let mut fixture = Fixture::start();
     let vectors: Value = serde_json::from_str(include_str!("vectors.json")).unwrap();
-    let mut config = config(&bench.chain, &bench.token);
+    let mut config = config(&fixture.chain, &fixture.token);
     // Accounts 5 to 9 have money of the chain's own making.
     config["first_index"] = json!(5);
-    bench.gateway = Driver::new(config).in_live();
-    let first = bench.begin("").await;
+    fixture.gateway = Driver::new(config).in_live();
+    let first = fixture.begin("").await;
     assert_eq!(first, vectors["addresses"][4]["address"], "number 10");
-    bench.state = Value::Null;
-    assert_ne!(bench.begin("").await, first);
-    assert_eq!(bench.state["index"], 11);
+    fixture.state = Value::Null;
+    assert_ne!(fixture.begin("").await, first);
+    assert_eq!(fixture.state["index"], 11);
 }
 
 #[tokio::test]
 #[ignore = "needs anvil: cargo xtask test chain"]
 async fn saving_asks_the_node_and_the_tokens() {
-    let bench = Bench::start();
-    let right = config(&bench.chain, &bench.token);
-    let wrong_token = format!("TST:{}:18:USD", bench.token);
+    let fixture = Fixture::start();
+    let right = config(&fixture.chain, &fixture.token);
+    let wrong_token = format!("TST:{}:18:USD", fixture.token);
     let nobody = format!("TST:{}:6:USD", chain::PAYER);
     let cases = [
         (right.clone(), "works"),

@@ -14,7 +14,7 @@ pub struct Config {
 
 /// The body of a callback.
 #[derive(Deserialize)]
-pub struct News {
+pub struct CallbackBody {
     /// Our reference, or the provider's id, or both.
     reference: Option<String>,
     id: Option<String>,
@@ -45,7 +45,7 @@ pub fn read(config: &Config, callback: &Callback) -> Result<CallbackResult, Faul
             true
         }
     };
-    let Ok(news) = serde_json::from_slice::<News>(&body) else {
+    let Ok(news) = serde_json::from_slice::<CallbackBody>(&body) else {
         return Ok(CallbackResult::refused(
             "this is no news of the test gateway",
         ));
@@ -65,7 +65,7 @@ pub fn read(config: &Config, callback: &Callback) -> Result<CallbackResult, Faul
     })
 }
 
-fn outcome(news: &News) -> Option<Outcome> {
+fn outcome(news: &CallbackBody) -> Option<Outcome> {
     let outcome = match news.status.as_str() {
         "success" => Outcome::Succeeded {
             provider_id: None,

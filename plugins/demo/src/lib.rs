@@ -13,7 +13,7 @@
 //! providers with one-time passwords do: `123456` leads on to the number's fate, and any other is
 //! asked for again.
 //!
-//! Callbacks are JSON (see [`callback::News`]), signed with the connection's `callback_secret` when
+//! Callbacks are JSON (see [`callback::CallbackBody`]), signed with the connection's `callback_secret` when
 //! it has one.
 
 mod callback;

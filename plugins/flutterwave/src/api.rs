@@ -191,7 +191,7 @@ pub const fn is_refusal_at_the_door(status: u16) -> bool {
 }
 
 /// Flutterwave's own words about what is wrong.
-pub fn said(response: &Response) -> String {
+pub fn error_text(response: &Response) -> String {
     match envelope(response) {
         Ok(answer) if !answer.message.is_empty() => answer.message,
         _ => "no reason was given".to_owned(),
@@ -219,7 +219,7 @@ fn refused(response: &Response) -> Fault {
     Fault::config(format!(
         "Flutterwave refuses the secret key ({}): {}",
         response.status,
-        said(response)
+        error_text(response)
     ))
 }
 

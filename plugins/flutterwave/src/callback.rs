@@ -12,8 +12,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::api::Api;
 
+/// Body of a callback.
 #[derive(Deserialize)]
-struct News {
+struct CallbackBody {
     #[serde(default)]
     event: String,
     #[serde(default)]
@@ -23,19 +24,21 @@ struct News {
 /// A hint when it carries the connection's secret hash, or a signature made with it; refused when
 /// it does not. Without a secret hash in the configuration everything is a hint: asking is always
 /// right.
-pub fn read(api: &Api<'_>, news: &Callback) -> Result<CallbackResult, Fault> {
-    let body = news.body.bytes()?;
+pub fn read(api: &Api<'_>, callback: &Callback) -> Result<CallbackResult, Fault> {
+    let body = callback.body.bytes()?;
     let secret = api.config.secret_hash.as_str();
     let is_authentic = !secret.is_empty();
     if !is_authentic {
         let line =
             "callbacks are not authenticated: enter the secret hash of Flutterwave's dashboard";
         api.cx.log(LogLevel::Warn, line);
-    } else if let Err(why) = authenticate(secret, news, &body) {
+    } else if let Err(why) = authenticate(secret, callback, &body) {
         return Ok(CallbackResult::refused(why));
     }
-    let Ok(said) = serde_json::from_slice::<News>(&body) else {
-        return Err(Fault::provider("a callback that is no news of Flutterwave"));
+    let Ok(said) = serde_json::from_slice::<CallbackBody>(&body) else {
+        return Err(Fault::provider(
+            "a callback that is no callback of Flutterwave",
+        ));
     };
     let name = match said.event.as_str() {
         "charge.completed" => "tx_ref",
@@ -52,13 +55,13 @@ pub fn read(api: &Api<'_>, news: &Callback) -> Result<CallbackResult, Fault> {
 
 /// The signature counts before the constant when there are both. Either is compared in a time that
 /// tells nothing.
-fn authenticate(secret: &str, news: &Callback, body: &[u8]) -> Result<(), &'static str> {
+fn authenticate(secret: &str, callback: &Callback, body: &[u8]) -> Result<(), &'static str> {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    if let Some(signature) = news.header("flutterwave-signature") {
+    if let Some(signature) = callback.header("flutterwave-signature") {
         let signature = BASE64.decode(signature.trim()).unwrap_or_default();
         return hmac::verify(&key, body, &signature).map_err(|_| "the signature does not fit");
     }
-    let Some(given) = news.header("verif-hash") else {
+    let Some(given) = callback.header("verif-hash") else {
         return Err("it carries no secret hash");
     };
     let wanted = hmac::sign(&key, secret.as_bytes());

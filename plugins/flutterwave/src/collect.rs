@@ -9,8 +9,10 @@ use crate::api::{Accepted, Api, Submitted};
 use crate::charges::{Charge, HostedLink, prompt};
 use crate::exact;
 use crate::failures::PAYMENTS;
-use crate::methods::{FRANCO, Method, RWANDA, Way, ZAMBIA, ussd_bank};
-use crate::{ACCOUNT_LASTS_S, Kept, Kind, PAGE_LASTS_S, duplicate, name, no_number, shortened};
+use crate::methods::{CollectMode, FRANCO, Method, RWANDA, ZAMBIA, ussd_bank};
+use crate::{
+    ACCOUNT_LASTS_S, AttemptState, Kind, PAGE_LASTS_S, duplicate, name, no_number, shortened,
+};
 
 /// A link to Flutterwave's page.
 pub async fn page(api: &Api<'_>, method: &Method, ask: &Collect) -> Result<Outcome, Fault> {
@@ -34,7 +36,7 @@ pub async fn page(api: &Api<'_>, method: &Method, ask: &Collect) -> Result<Outco
         "max_retry_attempt": CARDS_A_PAGE,
     });
     let body = exact::with_amount(&method.amount(&ask.amount)?, &body);
-    let mut kept = Kept::new(api.cx, Kind::Charge);
+    let mut kept = AttemptState::new(api.cx, Kind::Charge);
     api.cx.set_state(&kept)?;
     match api
         .submit::<HostedLink>("/payments", body, PAYMENTS)
@@ -59,7 +61,7 @@ pub async fn page(api: &Api<'_>, method: &Method, ask: &Collect) -> Result<Outco
 pub async fn charge(
     api: &Api<'_>,
     method: &Method,
-    way: Way,
+    way: CollectMode,
     ask: &Collect,
 ) -> Result<Outcome, Fault> {
     let mut body = json!({
@@ -82,7 +84,7 @@ pub async fn charge(
         Err(declined) => return Ok(*declined),
     };
     let body = exact::with_amount(&method.amount(&ask.amount)?, &body);
-    let mut kept = Kept::new(api.cx, Kind::Charge);
+    let mut kept = AttemptState::new(api.cx, Kind::Charge);
     api.cx.set_state(&kept)?;
     let path = format!("/charges?type={kind}");
     match api.submit::<Charge>(&path, body, PAYMENTS).await? {
@@ -100,18 +102,18 @@ pub async fn charge(
 /// Additional fields of one kind of charge; its name, or the reason why it is impossible.
 fn details(
     method: &Method,
-    way: Way,
+    way: CollectMode,
     ask: &Collect,
     body: &mut Value,
 ) -> Result<&'static str, Box<Outcome>> {
     Ok(match way {
-        Way::Page | Way::BankTransfer => {
+        CollectMode::Page | CollectMode::BankTransfer => {
             body["expires"] = json!(ACCOUNT_LASTS_S);
             body["is_permanent"] = json!(false);
             body["narration"] = json!(shortened(&ask.description));
             "bank_transfer"
         }
-        Way::Ussd => {
+        CollectMode::Ussd => {
             let typed = ask.fields.get("account_bank").unwrap_or_default();
             let Some(bank) = ussd_bank(typed) else {
                 let why = "This bank has no code to dial, or was not understood.";
@@ -122,11 +124,11 @@ fn details(
             body["account_bank"] = json!(bank);
             "ussd"
         }
-        Way::Qr => {
+        CollectMode::Qr => {
             body["is_nqr"] = json!("1");
             "qr"
         }
-        Way::Mobile(kind, network) => {
+        CollectMode::Mobile(kind, network) => {
             let typed = ask.fields.get("msisdn").or(ask.payer.msisdn.as_deref());
             let Some(number) = method.msisdn(typed) else {
                 return Err(Box::new(no_number()));
@@ -147,7 +149,7 @@ fn details(
 }
 
 /// The charge is accepted: ended at once, or the payer goes on.
-fn begun(cx: &Context, way: Way, ask: &Collect, accepted: Accepted<Charge>) -> Outcome {
+fn begun(cx: &Context, way: CollectMode, ask: &Collect, accepted: Accepted<Charge>) -> Outcome {
     let authorization = accepted.meta.and_then(|meta| meta.authorization);
     let mut id = None;
     if let Some(charge) = accepted.data {
@@ -162,7 +164,7 @@ fn begun(cx: &Context, way: Way, ask: &Collect, accepted: Accepted<Charge>) -> O
         id = charge.id;
     }
     let mut action = authorization.and_then(|authorization| authorization.action(&ask.amount));
-    if action.is_none() && id.is_some() && matches!(way, Way::Mobile(..)) {
+    if action.is_none() && id.is_some() && matches!(way, CollectMode::Mobile(..)) {
         action = Some(prompt());
     }
     if action.is_none() {

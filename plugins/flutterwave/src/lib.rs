@@ -32,19 +32,19 @@ use switchyard_gateway::{
     Gateway, List, Outcome, Payer, Payout, Query, Refund, TransactionPage, gateway,
 };
 
-use self::api::{Accepted, Api, Submitted, is_refusal_at_the_door, said};
+use self::api::{Accepted, Api, Submitted, error_text, is_refusal_at_the_door};
 use self::charges::Charge;
 use self::config::Config;
 use self::failures::{PAYOUTS, REFUNDS};
-use self::methods::{Method, Way};
+use self::methods::{CollectMode, Method};
 use self::transfers::{Refunded, Transfer};
 
 #[derive(Default)]
 pub struct Flutterwave;
 
-/// State that an attempt keeps.
+/// Stored state of an attempt.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct AttemptState {
     kind: Kind,
     since: i64,
     /// Flutterwave took it, and the payer knows how to go on.
@@ -65,7 +65,7 @@ enum Kind {
     Refund,
 }
 
-impl Kept {
+impl AttemptState {
     fn new(cx: &Context, kind: Kind) -> Self {
         Self {
             kind,
@@ -89,7 +89,10 @@ impl Gateway for Flutterwave {
         }
         let answer = Api { cx, config }.get("/banks/NG").send().await?;
         if is_refusal_at_the_door(answer.status) {
-            let why = format!("Flutterwave refuses the secret key: {}", said(&answer));
+            let why = format!(
+                "Flutterwave refuses the secret key: {}",
+                error_text(&answer)
+            );
             return Ok(refused(why));
         }
         if !answer.is_success() {
@@ -108,7 +111,7 @@ impl Gateway for Flutterwave {
                 "Flutterwave takes no payments by {}: remove it from the connection's methods",
                 method.code
             ))),
-            Some(Way::Page) => collect::page(&api, method, &ask).await,
+            Some(CollectMode::Page) => collect::page(&api, method, &ask).await,
             Some(way) => collect::charge(&api, method, way, &ask).await,
         }
     }
@@ -144,7 +147,7 @@ impl Gateway for Flutterwave {
                 json!({ "sender": name, "sender_country": "KE", "mobile_number": number });
         }
         let body = exact::with_amount(&method.amount(&ask.amount)?, &body);
-        cx.set_state(&Kept::new(cx, Kind::Transfer))?;
+        cx.set_state(&AttemptState::new(cx, Kind::Transfer))?;
         let submitted = api.submit::<Transfer>("/transfers", body, PAYOUTS).await?;
         match submitted {
             Submitted::Ended(outcome) => Ok(outcome),
@@ -172,7 +175,7 @@ impl Gateway for Flutterwave {
             return Ok(declined.with_provider_code("404"));
         };
         let body = exact::with_amount(&amount, &json!({ "comments": ask.reference }));
-        let mut kept = Kept::new(cx, Kind::Refund);
+        let mut kept = AttemptState::new(cx, Kind::Refund);
         cx.set_state(&kept)?;
         let path = format!("/transactions/{id}/refund");
         match api.submit::<Refunded>(&path, body, REFUNDS).await? {
@@ -194,7 +197,7 @@ impl Gateway for Flutterwave {
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
         let method = Method::of(&ask.method)?;
         let api = Api::new(cx)?;
-        let kept = cx.state::<Kept>()?;
+        let kept = cx.state::<AttemptState>()?;
         let kind = kept.as_ref().map_or(
             match ask.direction {
                 Direction::Collect => Kind::Charge,
@@ -231,7 +234,7 @@ gateway!(Flutterwave);
 fn so_far(
     cx: &Context,
     method: &Method,
-    kept: Option<&Kept>,
+    kept: Option<&AttemptState>,
     charge: Option<Charge>,
     reference: &str,
 ) -> Outcome {
@@ -239,7 +242,7 @@ fn so_far(
     let age = kept.map_or(0, |kept| cx.now().unix_seconds() - kept.since);
     let is_over = age > over_after(way);
     match charge {
-        Some(charge) if charge.is_failed() && way == Some(Way::Page) && !is_over => {
+        Some(charge) if charge.is_failed() && way == Some(CollectMode::Page) && !is_over => {
             Outcome::pending()
         }
         Some(charge) => charge.outcome(),
@@ -257,15 +260,15 @@ fn so_far(
 }
 
 /// Does Flutterwave itself end it, at a time that we set?
-const fn is_dated(way: Option<Way>) -> bool {
-    matches!(way, Some(Way::Page | Way::BankTransfer))
+const fn is_dated(way: Option<CollectMode>) -> bool {
+    matches!(way, Some(CollectMode::Page | CollectMode::BankTransfer))
 }
 
 /// When nothing can begin any more.
-const fn over_after(way: Option<Way>) -> i64 {
+const fn over_after(way: Option<CollectMode>) -> i64 {
     match way {
-        Some(Way::Page) => PAGE_LASTS_S + PAGE_GRACE_S,
-        Some(Way::BankTransfer) => ACCOUNT_LASTS_S + ACCOUNT_GRACE_S,
+        Some(CollectMode::Page) => PAGE_LASTS_S + PAGE_GRACE_S,
+        Some(CollectMode::BankTransfer) => ACCOUNT_LASTS_S + ACCOUNT_GRACE_S,
         _ => UNDATED_S,
     }
 }

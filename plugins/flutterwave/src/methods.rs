@@ -5,11 +5,11 @@
 
 use switchyard_gateway::{Fault, Money};
 
-use Way::{BankTransfer, Mobile, Page, Qr, Ussd};
+use CollectMode::{BankTransfer, Mobile, Page, Qr, Ussd};
 
-/// Way of collecting a payment.
+/// Mode in which a payment is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CollectMode {
     /// On Flutterwave's own page, where the payer may try several cards.
     Page,
     /// To an account that is made for this payment.
@@ -30,7 +30,7 @@ pub struct Method {
     pub currency: &'static str,
     /// Of a wallet's numbers. Cards and banks need none.
     pub country: Option<&'static Country>,
-    pub collect: Option<Way>,
+    pub collect: Option<CollectMode>,
     /// The `account_bank` of a payout.
     pub payout: Option<&'static str>,
 }
@@ -145,7 +145,7 @@ const fn card(code: &'static str, currency: &'static str) -> Method {
     row(code, currency, None, Some(Page), None)
 }
 
-const fn bank(code: &'static str, way: Way) -> Method {
+const fn bank(code: &'static str, way: CollectMode) -> Method {
     row(code, "NGN", None, Some(way), None)
 }
 
@@ -153,7 +153,7 @@ const fn wallet(
     code: &'static str,
     country: &'static Country,
     currency: &'static str,
-    collect: Option<Way>,
+    collect: Option<CollectMode>,
     payout: Option<&'static str>,
 ) -> Method {
     row(code, currency, Some(country), collect, payout)
@@ -163,7 +163,7 @@ const fn row(
     code: &'static str,
     currency: &'static str,
     country: Option<&'static Country>,
-    collect: Option<Way>,
+    collect: Option<CollectMode>,
     payout: Option<&'static str>,
 ) -> Method {
     Method {

@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use gateway_flutterwave::Flutterwave;
-use gateway_flutterwave::methods::{METHODS, Method, Way};
+use gateway_flutterwave::methods::{CollectMode, METHODS, Method};
 use serde_json::{Value, json};
 use switchyard_gateway::wire::Body;
 use switchyard_gateway::{Money, Operation, Outcome, testing};
@@ -78,18 +78,18 @@ async fn sent(flutterwave: &Simulator, method: &Method, operation: Operation) ->
 }
 
 /// The client's name for a charge; it has none for pages and QR codes.
-fn charge_call(way: Way) -> Option<&'static str> {
+fn charge_call(way: CollectMode) -> Option<&'static str> {
     Some(match way {
-        Way::Page | Way::Qr => return None,
-        Way::BankTransfer => "Charge.bank_transfer",
-        Way::Ussd => "Charge.ussd",
-        Way::Mobile("mobile_money_ghana", _) => "MobileMoney.ghana",
-        Way::Mobile("mobile_money_uganda", _) => "MobileMoney.uganda",
-        Way::Mobile("mobile_money_rwanda", _) => "MobileMoney.rwanda",
-        Way::Mobile("mobile_money_zambia", _) => "MobileMoney.zambia",
-        Way::Mobile("mobile_money_tanzania", _) => "MobileMoney.tanzania",
-        Way::Mobile("mobile_money_franco", _) => "MobileMoney.franco_phone",
-        Way::Mobile(..) => "MobileMoney.mpesa",
+        CollectMode::Page | CollectMode::Qr => return None,
+        CollectMode::BankTransfer => "Charge.bank_transfer",
+        CollectMode::Ussd => "Charge.ussd",
+        CollectMode::Mobile("mobile_money_ghana", _) => "MobileMoney.ghana",
+        CollectMode::Mobile("mobile_money_uganda", _) => "MobileMoney.uganda",
+        CollectMode::Mobile("mobile_money_rwanda", _) => "MobileMoney.rwanda",
+        CollectMode::Mobile("mobile_money_zambia", _) => "MobileMoney.zambia",
+        CollectMode::Mobile("mobile_money_tanzania", _) => "MobileMoney.tanzania",
+        CollectMode::Mobile("mobile_money_franco", _) => "MobileMoney.franco_phone",
+        CollectMode::Mobile(..) => "MobileMoney.mpesa",
     })
 }
 

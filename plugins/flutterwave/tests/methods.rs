@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use gateway_flutterwave::methods::{METHODS, Method, USSD_BANKS, Way, ussd_bank};
+use gateway_flutterwave::methods::{CollectMode, METHODS, Method, USSD_BANKS, ussd_bank};
 use serde_json::Value;
 use switchyard_gateway::manifest::Manifest;
 use switchyard_gateway::{Direction, Money};
@@ -42,8 +42,8 @@ fn the_manifest_has_one_row_for_each_method_and_direction_and_no_other() {
         }
         let asks: Vec<&str> = row.fields.iter().map(|field| field.name.as_str()).collect();
         let wanted: &[&str] = match (row.direction, method.collect) {
-            (Direction::Payout, _) | (_, Some(Way::Mobile(..))) => &["msisdn"],
-            (_, Some(Way::Ussd)) => &["account_bank"],
+            (Direction::Payout, _) | (_, Some(CollectMode::Mobile(..))) => &["msisdn"],
+            (_, Some(CollectMode::Ussd)) => &["account_bank"],
             _ => &[],
         };
         assert_eq!(asks, wanted, "{}", row.code);
@@ -83,7 +83,11 @@ fn every_method_is_one_of_the_catalogue_with_its_currency_and_countries() {
         .iter()
         .filter(|(code, ..)| code.starts_with("card_"))
     {
-        assert_eq!(Method::of(code).unwrap().collect, Some(Way::Page), "{code}");
+        assert_eq!(
+            Method::of(code).unwrap().collect,
+            Some(CollectMode::Page),
+            "{code}"
+        );
     }
 }
 

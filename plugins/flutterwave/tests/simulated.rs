@@ -7,7 +7,7 @@ mod simulator;
 use std::time::Duration;
 
 use gateway_flutterwave::Flutterwave;
-use gateway_flutterwave::methods::{METHODS, Method, Way};
+use gateway_flutterwave::methods::{CollectMode, METHODS, Method};
 use serde_json::{Value, json};
 use switchyard_gateway::{
     Amount, CallbackResult, Collect, ConfigCheck, DeclineReason, Direction, Fault, FaultKind,
@@ -23,7 +23,7 @@ const PAYS: &str = "0551234987";
 const PAGE_IS_OVER: &str = "2026-11-20T10:31:00.000000Z";
 const ACCOUNT_IS_OVER: &str = "2026-11-20T11:01:00.000000Z";
 
-struct Bench {
+struct Fixture {
     flutterwave: Simulator,
     driver: Driver<Flutterwave>,
 }
@@ -78,7 +78,7 @@ impl Attempt {
     }
 }
 
-impl Bench {
+impl Fixture {
     async fn start() -> Self {
         let flutterwave = Simulator::start(NOW_SECONDS).await;
         let driver = Driver::new(flutterwave.config());
@@ -156,20 +156,20 @@ fn is_open(outcome: &Outcome) -> bool {
 
 #[tokio::test]
 async fn every_method_collects_what_was_asked_and_pays_it_out_once() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     for (at, method) in METHODS.iter().enumerate() {
         let thousand = Amount::decimal("1000", method.currency);
         if let Some(way) = method.collect {
-            let (mut attempt, begun) = bench.pay(2 * at, method.code).await;
+            let (mut attempt, begun) = fixture.pay(2 * at, method.code).await;
             let begun = begun.unwrap();
             assert!(is_open(&begun), "{}: {begun:?}", method.code);
-            let provider = &bench.flutterwave;
+            let provider = &fixture.flutterwave;
             let reference = attempt.reference.clone();
             match way {
-                Way::Page => assert!(provider.card(&reference, GOOD_CARD)),
-                Way::BankTransfer => assert!(provider.transfer_in(&reference, "1000")),
-                Way::Ussd | Way::Qr => assert!(provider.go_on(&reference)),
-                Way::Mobile(..) => {
+                CollectMode::Page => assert!(provider.card(&reference, GOOD_CARD)),
+                CollectMode::BankTransfer => assert!(provider.transfer_in(&reference, "1000")),
+                CollectMode::Ussd | CollectMode::Qr => assert!(provider.go_on(&reference)),
+                CollectMode::Mobile(..) => {
                     let asks_for_page = matches!(
                         begun,
                         Outcome::Pending {
@@ -180,61 +180,61 @@ async fn every_method_collects_what_was_asked_and_pays_it_out_once() {
                     assert_eq!(provider.go_on(&reference), asks_for_page);
                 }
             }
-            let ended = bench.asked(&mut attempt).await;
+            let ended = fixture.asked(&mut attempt).await;
             assert_eq!(paid(&ended), Some(&thousand), "{}: {ended:?}", method.code);
             assert_eq!(provider.books.times(&reference), 1, "{}", method.code);
         }
         if method.payout.is_some() {
-            let (mut attempt, begun) = bench.send(2 * at + 1, method.code, PAYS).await;
+            let (mut attempt, begun) = fixture.send(2 * at + 1, method.code, PAYS).await;
             assert!(is_open(&begun.unwrap()), "{}", method.code);
-            let ended = bench.asked(&mut attempt).await;
+            let ended = fixture.asked(&mut attempt).await;
             assert_eq!(paid(&ended), Some(&thousand), "{}: {ended:?}", method.code);
-            assert_eq!(bench.flutterwave.books.times(&attempt.reference), 1);
+            assert_eq!(fixture.flutterwave.books.times(&attempt.reference), 1);
         }
     }
-    assert_eq!(bench.flutterwave.books.all().len(), 62);
+    assert_eq!(fixture.flutterwave.books.all().len(), 62);
 }
 
 #[tokio::test]
 async fn a_card_that_fails_is_not_the_end_and_the_next_one_pays() {
-    let bench = Bench::start().await;
-    let (mut attempt, _) = bench.pay(1, "card_ghs").await;
+    let fixture = Fixture::start().await;
+    let (mut attempt, _) = fixture.pay(1, "card_ghs").await;
     let tx_ref = attempt.reference.clone();
     // Nobody has begun: Flutterwave does not know it, and that is no failure.
-    assert!(is_open(&bench.asked(&mut attempt).await));
-    assert!(bench.flutterwave.card(&tx_ref, POOR_CARD));
-    assert!(is_open(&bench.asked(&mut attempt).await));
-    assert!(bench.flutterwave.card(&tx_ref, GOOD_CARD));
-    assert!(paid(&bench.asked(&mut attempt).await).is_some());
+    assert!(is_open(&fixture.asked(&mut attempt).await));
+    assert!(fixture.flutterwave.card(&tx_ref, POOR_CARD));
+    assert!(is_open(&fixture.asked(&mut attempt).await));
+    assert!(fixture.flutterwave.card(&tx_ref, GOOD_CARD));
+    assert!(paid(&fixture.asked(&mut attempt).await).is_some());
 
-    let (mut poor, _) = bench.pay(2, "card_ghs").await;
-    let (mut idle, _) = bench.pay(3, "card_ghs").await;
+    let (mut poor, _) = fixture.pay(2, "card_ghs").await;
+    let (mut idle, _) = fixture.pay(3, "card_ghs").await;
     for _ in 0..3 {
-        assert!(bench.flutterwave.card(&poor.reference, POOR_CARD));
+        assert!(fixture.flutterwave.card(&poor.reference, POOR_CARD));
     }
     assert!(
-        !bench.flutterwave.card(&poor.reference, GOOD_CARD),
+        !fixture.flutterwave.card(&poor.reference, GOOD_CARD),
         "three cards a page"
     );
-    bench.driver.set_now(PAGE_IS_OVER);
-    bench.flutterwave.set_now(NOW_SECONDS + 31 * 60);
+    fixture.driver.set_now(PAGE_IS_OVER);
+    fixture.flutterwave.set_now(NOW_SECONDS + 31 * 60);
     assert!(
-        !bench.flutterwave.card(&idle.reference, GOOD_CARD),
+        !fixture.flutterwave.card(&idle.reference, GOOD_CARD),
         "the page is over"
     );
-    let ended = bench.asked(&mut poor).await;
+    let ended = fixture.asked(&mut poor).await;
     assert_eq!(
         reason(&ended),
         Some((DeclineReason::InsufficientFunds, false))
     );
-    let ended = bench.asked(&mut idle).await;
+    let ended = fixture.asked(&mut idle).await;
     assert_eq!(reason(&ended), Some((DeclineReason::Expired, false)));
-    assert_eq!(bench.flutterwave.books.all().len(), 1);
+    assert_eq!(fixture.flutterwave.books.all().len(), 1);
 }
 
 #[tokio::test]
 async fn a_bank_transfer_of_another_amount_is_told_as_it_came() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     for (at, (sent, told)) in [
         ("999.99", "999.99"),
         ("1000.01", "1000.01"),
@@ -243,7 +243,7 @@ async fn a_bank_transfer_of_another_amount_is_told_as_it_came() {
     .iter()
     .enumerate()
     {
-        let (mut attempt, begun) = bench.pay(at, "bank_transfer_ng").await;
+        let (mut attempt, begun) = fixture.pay(at, "bank_transfer_ng").await;
         let action = PayerAction::Transfer {
             bank: "Mock Bank".into(),
             account: "0067100155".into(),
@@ -254,22 +254,22 @@ async fn a_bank_transfer_of_another_amount_is_told_as_it_came() {
             expires: Some("2026-11-20 10:30 UTC".into()),
         };
         assert_eq!(begun.unwrap(), Outcome::awaiting(action));
-        assert!(is_open(&bench.asked(&mut attempt).await));
-        assert!(bench.flutterwave.transfer_in(&attempt.reference, sent));
-        let ended = bench.asked(&mut attempt).await;
+        assert!(is_open(&fixture.asked(&mut attempt).await));
+        assert!(fixture.flutterwave.transfer_in(&attempt.reference, sent));
+        let ended = fixture.asked(&mut attempt).await;
         assert_eq!(paid(&ended), Some(&Amount::decimal(*told, "NGN")));
     }
-    let (mut idle, _) = bench.pay(9, "bank_transfer_ng").await;
-    bench.driver.set_now(ACCOUNT_IS_OVER);
-    bench.flutterwave.set_now(NOW_SECONDS + 61 * 60);
-    assert!(!bench.flutterwave.transfer_in(&idle.reference, "1000"));
-    let ended = bench.asked(&mut idle).await;
+    let (mut idle, _) = fixture.pay(9, "bank_transfer_ng").await;
+    fixture.driver.set_now(ACCOUNT_IS_OVER);
+    fixture.flutterwave.set_now(NOW_SECONDS + 61 * 60);
+    assert!(!fixture.flutterwave.transfer_in(&idle.reference, "1000"));
+    let ended = fixture.asked(&mut idle).await;
     assert_eq!(reason(&ended), Some((DeclineReason::Expired, false)));
 }
 
 #[tokio::test]
 async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     for (at, mishap) in [
         FaultScenario::LoseAnswer,
         FaultScenario::CutAnswer,
@@ -287,58 +287,64 @@ async fn a_lost_answer_is_settled_by_asking_and_nothing_is_sent_twice() {
             Ok(outcome) => matches!(outcome, Outcome::Unknown { .. }),
             Err(fault) => fault.kind == FaultKind::Provider,
         };
-        bench
+        fixture
             .flutterwave
             .mishaps
             .next("POST", "/v3/charges", mishap.clone());
         // The next query gets "not found" at first: that proves nothing.
-        bench.flutterwave.hide_for(1);
-        let (mut attempt, called) = bench.pay(2 * at, "mpesa_ke").await;
+        fixture.flutterwave.hide_for(1);
+        let (mut attempt, called) = fixture.pay(2 * at, "mpesa_ke").await;
         assert!(unclear(&called), "{mishap:?}: {called:?}");
-        let first = bench.asked(&mut attempt).await;
+        let first = fixture.asked(&mut attempt).await;
         assert!(
             matches!(first, Outcome::NotFound { .. }),
             "{mishap:?}: {first:?}"
         );
         assert!(
-            paid(&bench.asked(&mut attempt).await).is_some(),
+            paid(&fixture.asked(&mut attempt).await).is_some(),
             "{mishap:?}"
         );
-        assert_eq!(bench.flutterwave.taken(Kind::Charge, &attempt.reference), 1);
-        assert_eq!(bench.flutterwave.books.times(&attempt.reference), 1);
+        assert_eq!(
+            fixture.flutterwave.taken(Kind::Charge, &attempt.reference),
+            1
+        );
+        assert_eq!(fixture.flutterwave.books.times(&attempt.reference), 1);
 
-        bench
+        fixture
             .flutterwave
             .mishaps
             .next("POST", "/v3/transfers", mishap.clone());
-        let (mut attempt, called) = bench.send(2 * at + 1, "mtn_gh", PAYS).await;
+        let (mut attempt, called) = fixture.send(2 * at + 1, "mtn_gh", PAYS).await;
         assert!(unclear(&called), "{mishap:?}: {called:?}");
         assert!(
-            paid(&bench.asked(&mut attempt).await).is_some(),
+            paid(&fixture.asked(&mut attempt).await).is_some(),
             "{mishap:?}"
         );
-        assert_eq!(bench.flutterwave.books.times(&attempt.reference), 1);
+        assert_eq!(fixture.flutterwave.books.times(&attempt.reference), 1);
     }
 }
 
 #[tokio::test]
 async fn a_lost_link_is_over_when_its_page_is_and_a_question_that_is_lost_leaves_everything_open() {
-    let bench = Bench::start().await;
-    bench
+    let fixture = Fixture::start().await;
+    fixture
         .flutterwave
         .mishaps
         .next("POST", "/v3/payments", FaultScenario::LoseAnswer);
-    let (mut lost, called) = bench.pay(1, "card_usd").await;
+    let (mut lost, called) = fixture.pay(1, "card_usd").await;
     assert_eq!(called.unwrap_err().kind, FaultKind::Provider);
     assert!(matches!(
-        bench.asked(&mut lost).await,
+        fixture.asked(&mut lost).await,
         Outcome::NotFound { .. }
     ));
     let late = FaultScenario::Delay(Duration::from_millis(200));
-    bench.flutterwave.mishaps.next("POST", "/v3/payments", late);
-    let (mut attempt, begun) = bench.pay(2, "card_usd").await;
+    fixture
+        .flutterwave
+        .mishaps
+        .next("POST", "/v3/payments", late);
+    let (mut attempt, begun) = fixture.pay(2, "card_usd").await;
     assert!(is_open(&begun.unwrap()));
-    bench.flutterwave.card(&attempt.reference, GOOD_CARD);
+    fixture.flutterwave.card(&attempt.reference, GOOD_CARD);
     for mishap in [
         FaultScenario::LoseAnswer,
         FaultScenario::CutAnswer,
@@ -346,82 +352,87 @@ async fn a_lost_link_is_over_when_its_page_is_and_a_question_that_is_lost_leaves
         FaultScenario::Refuse(404, "<html>".into()),
         FaultScenario::Refuse(404, "{}".into()),
     ] {
-        bench
+        fixture
             .flutterwave
             .mishaps
             .next("GET", "/v3/transactions", mishap.clone());
-        let fault = bench.try_to_ask(&mut attempt).await.unwrap_err();
+        let fault = fixture.try_to_ask(&mut attempt).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Provider, "{mishap:?}");
     }
-    assert!(paid(&bench.asked(&mut attempt).await).is_some());
-    bench.driver.set_now(PAGE_IS_OVER);
-    let ended = bench.asked(&mut lost).await;
+    assert!(paid(&fixture.asked(&mut attempt).await).is_some());
+    fixture.driver.set_now(PAGE_IS_OVER);
+    let ended = fixture.asked(&mut lost).await;
     assert_eq!(reason(&ended), Some((DeclineReason::Expired, false)));
-    assert_eq!(bench.flutterwave.taken(Kind::Page, &lost.reference), 1);
+    assert_eq!(fixture.flutterwave.taken(Kind::Page, &lost.reference), 1);
 }
 
 #[tokio::test]
 async fn a_final_state_that_comes_late_is_waited_for_and_a_bad_number_fails_for_good() {
-    let bench = Bench::start().await;
-    bench.flutterwave.settle_after(3);
-    let (mut charge, _) = bench.pay(1, "orange_cm").await;
-    let (mut transfer, _) = bench.send(2, "mtn_gh", PAYS).await;
+    let fixture = Fixture::start().await;
+    fixture.flutterwave.settle_after(3);
+    let (mut charge, _) = fixture.pay(1, "orange_cm").await;
+    let (mut transfer, _) = fixture.send(2, "mtn_gh", PAYS).await;
     for _ in 0..2 {
-        assert!(is_open(&bench.asked(&mut charge).await));
-        assert!(is_open(&bench.asked(&mut transfer).await));
+        assert!(is_open(&fixture.asked(&mut charge).await));
+        assert!(is_open(&fixture.asked(&mut transfer).await));
     }
     for attempt in [&mut charge, &mut transfer] {
-        assert!(paid(&bench.asked(attempt).await).is_some());
+        assert!(paid(&fixture.asked(attempt).await).is_some());
     }
-    bench.flutterwave.settle_after(0);
-    bench.flutterwave.empty_wallet("KES");
-    let (mut refused, _) = bench.pay_from(3, "mtn_gh", &format!("+{BAD_NUMBER}")).await;
-    assert!(bench.flutterwave.go_on(&refused.reference));
-    let (mut nobody, _) = bench.send(4, "mtn_gh", &format!("+{BAD_NUMBER}")).await;
-    let (mut broke, _) = bench.send(5, "mpesa_ke", "0708374149").await;
+    fixture.flutterwave.settle_after(0);
+    fixture.flutterwave.empty_wallet("KES");
+    let (mut refused, _) = fixture
+        .pay_from(3, "mtn_gh", &format!("+{BAD_NUMBER}"))
+        .await;
+    assert!(fixture.flutterwave.go_on(&refused.reference));
+    let (mut nobody, _) = fixture.send(4, "mtn_gh", &format!("+{BAD_NUMBER}")).await;
+    let (mut broke, _) = fixture.send(5, "mpesa_ke", "0708374149").await;
     for (attempt, why) in [
         (&mut refused, (DeclineReason::PayerDeclined, false)),
         (&mut nobody, (DeclineReason::InvalidAccount, false)),
         (&mut broke, (DeclineReason::MerchantFunds, true)),
     ] {
-        let ended = bench.asked(attempt).await;
+        let ended = fixture.asked(attempt).await;
         assert_eq!(reason(&ended), Some(why), "{ended:?}");
-        assert_eq!(bench.flutterwave.books.times(&attempt.reference), 0);
+        assert_eq!(fixture.flutterwave.books.times(&attempt.reference), 0);
     }
 }
 
 #[tokio::test]
 async fn the_same_transfer_twice_is_one_and_the_second_call_says_what_became_of_it() {
-    let bench = Bench::start().await;
-    let (first, _) = bench.send(1, "mtn_gh", PAYS).await;
-    let (_, again) = bench.send(1, "mtn_gh", PAYS).await;
+    let fixture = Fixture::start().await;
+    let (first, _) = fixture.send(1, "mtn_gh", PAYS).await;
+    let (_, again) = fixture.send(1, "mtn_gh", PAYS).await;
     assert!(paid(&again.unwrap()).is_some());
-    assert_eq!(bench.flutterwave.taken(Kind::Transfer, &first.reference), 1);
-    assert_eq!(bench.flutterwave.books.times(&first.reference), 1);
+    assert_eq!(
+        fixture.flutterwave.taken(Kind::Transfer, &first.reference),
+        1
+    );
+    assert_eq!(fixture.flutterwave.books.times(&first.reference), 1);
 }
 
 #[tokio::test]
 async fn a_refund_is_never_more_than_was_paid_and_is_followed_to_its_end() {
-    let bench = Bench::start().await;
-    let (paid_by, _) = bench.pay(1, "card_ghs").await;
-    bench.flutterwave.card(&paid_by.reference, GOOD_CARD);
+    let fixture = Fixture::start().await;
+    let (paid_by, _) = fixture.pay(1, "card_ghs").await;
+    fixture.flutterwave.card(&paid_by.reference, GOOD_CARD);
     let mut refund = Attempt::new(2, "card_ghs", Direction::Collect);
     let ask = |minor| {
         let amount = Money::from_minor(minor, "GHS", 2);
         json!({ "reference": "r-1", "of": paid_by.reference, "method": "card_ghs", "amount": amount })
     };
-    let begun: Outcome = bench
+    let begun: Outcome = fixture
         .driver
         .call(Operation::Refund, &ask(60_050), &mut refund.state)
         .await
         .unwrap();
     assert!(is_open(&begun), "{begun:?}");
     assert_eq!(
-        paid(&bench.asked(&mut refund).await),
+        paid(&fixture.asked(&mut refund).await),
         Some(&Amount::decimal("600.5", "GHS"))
     );
     let mut state = Value::Null;
-    let too_much: Outcome = bench
+    let too_much: Outcome = fixture
         .driver
         .call(Operation::Refund, &ask(60_050), &mut state)
         .await
@@ -434,13 +445,13 @@ async fn a_refund_is_never_more_than_was_paid_and_is_followed_to_its_end() {
 
 #[tokio::test]
 async fn every_callback_is_a_hint_about_our_reference_and_a_forged_one_is_refused() {
-    let bench = Bench::start().await;
-    let (charge, _) = bench.pay(1, "mpesa_ke").await;
-    bench.flutterwave.sign();
-    let (mut transfer, _) = bench.send(2, "mtn_gh", PAYS).await;
-    bench.asked(&mut transfer).await;
+    let fixture = Fixture::start().await;
+    let (charge, _) = fixture.pay(1, "mpesa_ke").await;
+    fixture.flutterwave.sign();
+    let (mut transfer, _) = fixture.send(2, "mtn_gh", PAYS).await;
+    fixture.asked(&mut transfer).await;
     for attempt in [&charge, &transfer] {
-        let letter = bench.flutterwave.letters(&attempt.reference).remove(0);
+        let letter = fixture.flutterwave.letters(&attempt.reference).remove(0);
         let mut forged = letter.clone();
         forged
             .headers
@@ -454,7 +465,7 @@ async fn every_callback_is_a_hint_about_our_reference_and_a_forged_one_is_refuse
         for (letter, is_ours) in [(letter, true), (forged, false)] {
             let mut state = Value::Null;
             let news = letter.as_callback("/callbacks/con_1", None);
-            let called = bench.driver.call(Operation::Callback, &news, &mut state);
+            let called = fixture.driver.call(Operation::Callback, &news, &mut state);
             let result: CallbackResult = called.await.unwrap();
             if is_ours {
                 assert_eq!(result, hint);
@@ -467,17 +478,17 @@ async fn every_callback_is_a_hint_about_our_reference_and_a_forged_one_is_refuse
 
 #[tokio::test]
 async fn the_key_is_checked_without_touching_anything() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     let check = async |driver: &Driver<Flutterwave>| -> ConfigCheck {
         let mut state = Value::Null;
         let called = driver.call(Operation::CheckConfig, &Value::Null, &mut state);
         called.await.unwrap()
     };
     assert_eq!(
-        check(&bench.driver).await,
+        check(&fixture.driver).await,
         ConfigCheck::Works { account: None }
     );
-    let mut config = bench.flutterwave.config();
+    let mut config = fixture.flutterwave.config();
     config["secret_key"] = json!("FLWSECK_TEST-another-X");
     let stranger = Driver::<Flutterwave>::new(config);
     assert!(matches!(

@@ -9,7 +9,7 @@ use switchyard_gateway::{Context, Fault, Outcome};
 use crate::config::Config;
 use crate::instructions::Instructions;
 use crate::operators::Operator;
-use crate::transfers::{Asked, FailureReason, Initiated, Kind, Transfer};
+use crate::transfers::{FailureReason, Initiated, Kind, StatusResponse, Transfer};
 
 pub struct Api<'c> {
     pub cx: &'c Context,
@@ -72,7 +72,7 @@ impl<'c> Api<'c> {
             .get(&format!("/v2/{}/{id}", kind.path()))
             .send()
             .await?;
-        let asked: Asked = read(&response)?;
+        let asked: StatusResponse = read(&response)?;
         let transfer = match (asked.status.as_str(), asked.data) {
             ("NOT_FOUND", _) => return Ok(None),
             ("FOUND", Some(transfer)) => transfer,
@@ -167,12 +167,12 @@ fn refused(response: &Response) -> Fault {
     Fault::config(format!(
         "pawaPay refuses the API token ({}): {}",
         response.status,
-        said(response)
+        error_text(response)
     ))
 }
 
 /// pawaPay's own words about what is wrong.
-pub fn said(response: &Response) -> String {
+pub fn error_text(response: &Response) -> String {
     let answer = response.json::<Initiated>().ok();
     let reason = answer.and_then(|answer| answer.failure_reason);
     reason.map_or_else(

@@ -30,7 +30,7 @@ use switchyard_gateway::{
     Money, Outcome, PayerAction, Payout, Query, Refund, SubmitInput, gateway,
 };
 
-use self::api::{Api, Submitted, is_refusal_at_the_door, said};
+use self::api::{Api, Submitted, error_text, is_refusal_at_the_door};
 use self::message::customer_message;
 use self::operators::{Authorisation, Operator};
 use self::transfers::{Initiated, Kind, metadata, wallet};
@@ -38,9 +38,9 @@ use self::transfers::{Initiated, Kind, metadata, wallet};
 #[derive(Default)]
 pub struct PawaPay;
 
-/// State that an attempt keeps.
+/// Stored state of an attempt.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct AttemptState {
     kind: Kind,
     /// No request was sent yet: the payer's code is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ impl Gateway for PawaPay {
         let answer = Api::new(cx)?.active_configuration("").await?;
         if is_refusal_at_the_door(answer.status) {
             return Ok(ConfigCheck::Refused {
-                message: format!("pawaPay refuses the API token: {}", said(&answer)),
+                message: format!("pawaPay refuses the API token: {}", error_text(&answer)),
                 field: Some("api_token".into()),
             });
         }
@@ -104,7 +104,7 @@ impl Gateway for PawaPay {
         let operator = Operator::of(&ask.method)?;
         let api = Api::new(cx)?;
         let waits = cx
-            .state::<Kept>()?
+            .state::<AttemptState>()?
             .and_then(|kept| kept.waits_for_code)
             .ok_or_else(|| Fault::config("this attempt waits for no code"))?;
         // Past this the query says "expired": the two must never both act.
@@ -158,7 +158,7 @@ impl Gateway for PawaPay {
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
-        let kept = cx.state::<Kept>()?;
+        let kept = cx.state::<AttemptState>()?;
         let kind = kept.as_ref().map_or(ask.direction.into(), |kept| kept.kind);
         if let Some(waits) = kept.and_then(|kept| kept.waits_for_code) {
             return Ok(if cx.now().unix_seconds() - waits.since > CODE_EXPIRES_S {
@@ -282,7 +282,7 @@ async fn wait_for_code(
 }
 
 fn keep(api: &Api<'_>, kind: Kind, waits_for_code: Option<WaitsForCode>) -> Result<(), Fault> {
-    api.cx.set_state(&Kept {
+    api.cx.set_state(&AttemptState {
         kind,
         waits_for_code,
     })

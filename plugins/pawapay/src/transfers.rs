@@ -85,7 +85,7 @@ impl FailureReason {
 
 /// The answer to the question after one: two levels of status.
 #[derive(Debug, Deserialize)]
-pub struct Asked {
+pub struct StatusResponse {
     pub status: String,
     #[serde(default)]
     pub data: Option<Transfer>,

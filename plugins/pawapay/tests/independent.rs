@@ -14,7 +14,7 @@ use gateway_pawapay::PawaPay;
 use serde_json::{Value, json};
 use switchyard_gateway::testing::{Call, answer};
 use switchyard_gateway::{CallbackResult, Operation};
-use switchyard_testkit::{Letter, NOW_SECONDS};
+use switchyard_testkit::{NOW_SECONDS, ProviderCallback};
 
 use simulator::{Scheme, Signer};
 
@@ -42,7 +42,7 @@ fn node(ask: &Value) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn verified(letter: &Letter, key: &Value) -> bool {
+fn verified(letter: &ProviderCallback, key: &Value) -> bool {
     let letter = json!({ "method": letter.method, "headers": letter.headers });
     let answer = node(&json!({ "verify": { "url": URL, "letter": letter, "key": key } }));
     answer["verified"] == true
@@ -68,12 +68,12 @@ fn the_simulators_signatures_are_verified_by_pawapays_own_choice_of_library() {
 fn the_gateway_trusts_what_that_library_signed_and_not_another_body_under_it() {
     let ask = json!({ "url": URL, "body": BODY, "created": NOW_SECONDS });
     let signed = node(&json!({ "sign": ask }));
-    let letter = Letter {
+    let letter = ProviderCallback {
         method: "POST".into(),
         headers: serde_json::from_value(signed["headers"].clone()).unwrap(),
         body: BODY.into(),
     };
-    let is_trusted = |letter: &Letter| {
+    let is_trusted = |letter: &ProviderCallback| {
         let end = Call::new(Operation::Callback)
             .config(json!({ "api_token": "t" }))
             .input(&letter.as_callback("/callbacks/con_1", Some(URL)))
@@ -81,7 +81,7 @@ fn the_gateway_trusts_what_that_library_signed_and_not_another_body_under_it() {
         end.unwrap().outcome.trusted
     };
     assert!(is_trusted(&letter));
-    let bent = Letter {
+    let bent = ProviderCallback {
         body: BODY.replace("100", "1000"),
         ..letter
     };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use switchyard_gateway::testing::{Call, answer, no_provider};
 use switchyard_gateway::wire::Body;
 use switchyard_gateway::{Amount, Callback, CallbackResult, Fault, Operation, Outcome};
-use switchyard_testkit::{Letter, NOW_SECONDS};
+use switchyard_testkit::{NOW_SECONDS, ProviderCallback};
 
 use simulator::{Scheme, Signer};
 
@@ -98,12 +98,16 @@ fn news() -> String {
     .to_string()
 }
 
-fn signed(signer: &Signer) -> Letter {
+fn signed(signer: &Signer) -> ProviderCallback {
     signer.sign(URL, "2026-11-20T10:00:00.000Z", NOW_SECONDS - 5, news())
 }
 
 /// Result of the gateway with these keys.
-fn read(letter: &Letter, url: Option<&str>, keys: &Value) -> Result<CallbackResult, Fault> {
+fn read(
+    letter: &ProviderCallback,
+    url: Option<&str>,
+    keys: &Value,
+) -> Result<CallbackResult, Fault> {
     let end = Call::new(Operation::Callback)
         .config(json!({ "api_token": "t" }))
         .input(&letter.as_callback("/callbacks/con_1", url))
@@ -160,7 +164,7 @@ fn a_callback_signed_in_any_of_pawapays_ways_is_trusted_with_its_outcome() {
 
 #[test]
 fn an_unsigned_callback_is_a_hint_and_no_key_is_fetched_for_it() {
-    let letter = Letter {
+    let letter = ProviderCallback {
         method: "POST".into(),
         headers: vec![("content-type".into(), "application/json".into())],
         body: news(),
@@ -173,7 +177,11 @@ fn an_unsigned_callback_is_a_hint_and_no_key_is_fetched_for_it() {
 }
 
 /// Changes one header.
-fn with(letter: &Letter, name: &str, change: impl Fn(&str) -> String) -> Letter {
+fn with(
+    letter: &ProviderCallback,
+    name: &str,
+    change: impl Fn(&str) -> String,
+) -> ProviderCallback {
     let mut letter = letter.clone();
     for (header, value) in &mut letter.headers {
         if header == name {
@@ -190,13 +198,13 @@ fn a_callback_that_somebody_else_wrote_is_a_hint() {
     let good = signed(&signer);
     assert_eq!(read(&good, Some(URL), &keys).unwrap(), trusted());
     let forger = Signer::new(Scheme::EcdsaP256);
-    let richer = Letter {
+    let richer = ProviderCallback {
         body: news().replace("100", "100000"),
         ..good.clone()
     };
     let digest = gateway_pawapay::signature::content_digest(richer.body.as_bytes());
     let rehashed = with(&richer, "Content-Digest", |_| digest.clone());
-    let rerouted = Letter {
+    let rerouted = ProviderCallback {
         method: "PUT".into(),
         ..good.clone()
     };
@@ -300,7 +308,7 @@ fn what_is_no_news_of_pawapays_is_a_fault_and_never_an_outcome() {
         "{\"status\":\"COMPLETED\"}",
         "{\"depositId\":7,\"status\":\"COMPLETED\"}",
     ] {
-        let letter = Letter {
+        let letter = ProviderCallback {
             method: "POST".into(),
             headers: Vec::new(),
             body: body.into(),

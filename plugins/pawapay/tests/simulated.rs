@@ -24,12 +24,12 @@ const URL: &str = "https://pay.example.com/callbacks/con_1";
 const PAYS: &str = "22951345789";
 const NEVER_ENDS: &str = "22951345129";
 
-struct Bench {
+struct Fixture {
     pawapay: Simulator,
     driver: Driver<PawaPay>,
 }
 
-impl Bench {
+impl Fixture {
     async fn start() -> Self {
         let pawapay = Simulator::start(NOW_SECONDS).await;
         let driver = Driver::new(pawapay.config());
@@ -59,7 +59,7 @@ impl Bench {
             .await
     }
 
-    async fn news(&self, letter: &switchyard_testkit::Letter) -> CallbackResult {
+    async fn news(&self, letter: &switchyard_testkit::ProviderCallback) -> CallbackResult {
         let callback = letter.as_callback("/callbacks/con_1", Some(URL));
         call(&self.driver, Operation::Callback, &callback).await
     }
@@ -124,7 +124,7 @@ fn word(outcome: &Outcome) -> &str {
 
 #[tokio::test]
 async fn every_published_test_number_ends_as_published_in_both_directions() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     let mut tried = 0;
     for (at, case) in simulator::cases().enumerate() {
         let served = OPERATORS
@@ -142,7 +142,7 @@ async fn every_published_test_number_ends_as_published_in_both_directions() {
             (Operation::Payout, Direction::Payout, ask)
         };
         let mut state = Value::Null;
-        let begun: Outcome = bench
+        let begun: Outcome = fixture
             .driver
             .call(operation, &ask, &mut state)
             .await
@@ -151,10 +151,12 @@ async fn every_published_test_number_ends_as_published_in_both_directions() {
             matches!(begun, Outcome::Pending { .. }),
             "{case:?}: {begun:?}"
         );
-        let ended = bench.query(&question(&id, operator.code, direction)).await;
+        let ended = fixture
+            .query(&question(&id, operator.code, direction))
+            .await;
         assert_eq!(word(&ended), case.fate, "{case:?}");
         let moved = usize::from(case.fate == "COMPLETED");
-        assert_eq!(bench.pawapay.books.times(&id), moved, "{case:?}");
+        assert_eq!(fixture.pawapay.books.times(&id), moved, "{case:?}");
         tried += 1;
     }
     // All but the two of Sierra Leone, which has no method of ours.
@@ -163,20 +165,20 @@ async fn every_published_test_number_ends_as_published_in_both_directions() {
 
 #[tokio::test]
 async fn every_operator_takes_what_the_gateway_writes() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     for (at, operator) in OPERATORS.iter().enumerate() {
         let number = format!("+{}700000789", operator.country.dial_code);
         let paid = reference(2 * at);
-        let begun = bench
+        let begun = fixture
             .collect(&payment(&paid, operator.code, &number), &mut Value::Null)
             .await;
         assert_eq!(word(&begun.unwrap()), "STUCK", "{}", operator.code);
         if operator.pays_out {
             let sent = reference(2 * at + 1);
             let ask = payout(&sent, operator.code, &number);
-            let begun: Outcome = call(&bench.driver, Operation::Payout, &ask).await;
+            let begun: Outcome = call(&fixture.driver, Operation::Payout, &ask).await;
             assert_eq!(begun, Outcome::pending(), "{}", operator.code);
-            let ended = bench
+            let ended = fixture
                 .query(&question(&sent, operator.code, Direction::Payout))
                 .await;
             let Outcome::Succeeded {
@@ -191,8 +193,8 @@ async fn every_operator_takes_what_the_gateway_writes() {
     }
     assert_eq!(
         (
-            bench.pawapay.count(Kind::Deposit),
-            bench.pawapay.count(Kind::Payout)
+            fixture.pawapay.count(Kind::Deposit),
+            fixture.pawapay.count(Kind::Payout)
         ),
         (34, 32)
     );
@@ -200,7 +202,7 @@ async fn every_operator_takes_what_the_gateway_writes() {
 
 #[tokio::test]
 async fn a_lost_answer_is_settled_by_asking_and_the_payer_is_charged_once() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     let half = "{\"depositId\":\"7d3f".to_owned();
     for (at, mishap) in [
         FaultScenario::LoseAnswer,
@@ -213,29 +215,29 @@ async fn a_lost_answer_is_settled_by_asking_and_the_payer_is_charged_once() {
     .enumerate()
     {
         let id = reference(at);
-        bench
+        fixture
             .pawapay
             .mishaps
             .next("POST", "/v2/deposits", mishap.clone());
-        let unclear = match bench.pay(&id, PAYS).await {
+        let unclear = match fixture.pay(&id, PAYS).await {
             Ok(outcome) => matches!(outcome, Outcome::Unknown { .. }),
             Err(fault) => fault.kind == FaultKind::Provider,
         };
         assert!(unclear, "{mishap:?}");
-        assert_eq!(word(&bench.asked(&id).await), "COMPLETED", "{mishap:?}");
+        assert_eq!(word(&fixture.asked(&id).await), "COMPLETED", "{mishap:?}");
         // Even sent again, it is one payment.
-        assert_eq!(word(&bench.pay(&id, PAYS).await.unwrap()), "COMPLETED");
-        assert_eq!(bench.pawapay.books.times(&id), 1, "{mishap:?}");
+        assert_eq!(word(&fixture.pay(&id, PAYS).await.unwrap()), "COMPLETED");
+        assert_eq!(fixture.pawapay.books.times(&id), 1, "{mishap:?}");
     }
 }
 
 #[tokio::test]
 async fn a_late_answer_is_an_answer_and_a_question_that_is_lost_leaves_everything_open() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     let late = FaultScenario::Delay(Duration::from_millis(200));
-    bench.pawapay.mishaps.next("POST", "/v2/deposits", late);
+    fixture.pawapay.mishaps.next("POST", "/v2/deposits", late);
     assert_eq!(
-        word(&bench.pay(&reference(1), PAYS).await.unwrap()),
+        word(&fixture.pay(&reference(1), PAYS).await.unwrap()),
         "STUCK"
     );
     for mishap in [
@@ -244,38 +246,41 @@ async fn a_late_answer_is_an_answer_and_a_question_that_is_lost_leaves_everythin
         FaultScenario::Refuse(500, "{}".into()),
         FaultScenario::Refuse(404, "{}".into()),
     ] {
-        bench.pawapay.mishaps.next("GET", "/v2/deposits", mishap);
+        fixture.pawapay.mishaps.next("GET", "/v2/deposits", mishap);
         let ask = question(&reference(1), "mtn_bj", Direction::Collect);
-        let fault = bench.query_with(&ask, &mut Value::Null).await.unwrap_err();
+        let fault = fixture
+            .query_with(&ask, &mut Value::Null)
+            .await
+            .unwrap_err();
         assert_eq!(fault.kind, FaultKind::Provider);
     }
-    assert_eq!(word(&bench.asked(&reference(1)).await), "COMPLETED");
+    assert_eq!(word(&fixture.asked(&reference(1)).await), "COMPLETED");
 }
 
 #[tokio::test]
 async fn a_final_state_that_comes_late_is_waited_for_and_not_found_at_first_is_said_as_it_is() {
-    let bench = Bench::start().await;
-    bench.pawapay.settle_after(3);
-    bench.pay(&reference(1), PAYS).await.unwrap();
-    bench.pay(&reference(2), NEVER_ENDS).await.unwrap();
+    let fixture = Fixture::start().await;
+    fixture.pawapay.settle_after(3);
+    fixture.pay(&reference(1), PAYS).await.unwrap();
+    fixture.pay(&reference(2), NEVER_ENDS).await.unwrap();
     for expected in ["STUCK", "STUCK", "COMPLETED", "COMPLETED"] {
-        assert_eq!(word(&bench.asked(&reference(1)).await), expected);
-        assert_eq!(word(&bench.asked(&reference(2)).await), "STUCK");
+        assert_eq!(word(&fixture.asked(&reference(1)).await), expected);
+        assert_eq!(word(&fixture.asked(&reference(2)).await), "STUCK");
     }
-    bench.pawapay.settle_after(0);
-    bench.pawapay.hide_for(2);
-    bench.pay(&reference(3), PAYS).await.unwrap();
+    fixture.pawapay.settle_after(0);
+    fixture.pawapay.hide_for(2);
+    fixture.pay(&reference(3), PAYS).await.unwrap();
     for expected in ["not found", "not found", "COMPLETED"] {
-        assert_eq!(word(&bench.asked(&reference(3)).await), expected);
+        assert_eq!(word(&fixture.asked(&reference(3)).await), expected);
     }
-    assert_eq!(word(&bench.asked(&reference(4)).await), "not found");
+    assert_eq!(word(&fixture.asked(&reference(4)).await), "not found");
 }
 
 #[tokio::test]
 async fn what_pawapay_refuses_at_once_is_declined_with_200_and_moves_nothing() {
-    let bench = Bench::start().await;
-    bench.pawapay.close("MOOV_BEN");
-    bench.pawapay.empty_wallet("BEN");
+    let fixture = Fixture::start().await;
+    fixture.pawapay.close("MOOV_BEN");
+    fixture.pawapay.empty_wallet("BEN");
     let mut too_much = payment(&reference(3), "mtn_bj", PAYS);
     too_much.amount = switchyard_gateway::Money::from_minor(3_000_000, "XOF", 0);
     let mut with_cents = payment(&reference(4), "mpesa_ke", "254708374149");
@@ -307,15 +312,15 @@ async fn what_pawapay_refuses_at_once_is_declined_with_200_and_moves_nothing() {
         ),
     ];
     for (ask, code, reason, elsewhere) in collected {
-        let outcome = bench.collect(&ask, &mut Value::Null).await.unwrap();
+        let outcome = fixture.collect(&ask, &mut Value::Null).await.unwrap();
         refused(&outcome, code, reason, elsewhere);
     }
     let ask = payout(&reference(5), "mtn_bj", PAYS);
-    let outcome = call(&bench.driver, Operation::Payout, &ask).await;
+    let outcome = call(&fixture.driver, Operation::Payout, &ask).await;
     let code = "PAWAPAY_WALLET_OUT_OF_FUNDS";
     refused(&outcome, code, DeclineReason::MerchantFunds, true);
     let stranger =
-        Driver::<PawaPay>::new(json!({ "api_token": "wrong", "base_url": bench.pawapay.url }));
+        Driver::<PawaPay>::new(json!({ "api_token": "wrong", "base_url": fixture.pawapay.url }));
     let ask = payment(&reference(6), "mtn_bj", PAYS);
     let outcome = call(&stranger, Operation::Collect, &ask).await;
     refused(
@@ -324,8 +329,8 @@ async fn what_pawapay_refuses_at_once_is_declined_with_200_and_moves_nothing() {
         DeclineReason::Misconfigured,
         true,
     );
-    assert!(bench.pawapay.books.all().is_empty());
-    assert_eq!(word(&bench.asked(&reference(1)).await), "not found");
+    assert!(fixture.pawapay.books.all().is_empty());
+    assert_eq!(word(&fixture.asked(&reference(1)).await), "not found");
 }
 
 fn refused(outcome: &Outcome, code: &str, expected: DeclineReason, elsewhere: bool) {
@@ -344,7 +349,7 @@ fn refused(outcome: &Outcome, code: &str, expected: DeclineReason, elsewhere: bo
 
 #[tokio::test]
 async fn the_payer_is_sent_to_the_operators_page_when_it_is_there() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     for (at, method) in ["wave_sn", "wave_ci"].into_iter().enumerate() {
         let id = reference(at);
         let number = format!(
@@ -355,40 +360,40 @@ async fn the_payer_is_sent_to_the_operators_page_when_it_is_there() {
         let page = PayerAction::Redirect {
             url: format!("https://pay.wave.example/c/{id}"),
         };
-        let begun = bench.collect(&ask, &mut Value::Null).await.unwrap();
+        let begun = fixture.collect(&ask, &mut Value::Null).await.unwrap();
         assert_eq!(begun, Outcome::awaiting(page));
         assert_eq!(
             word(
-                &bench
+                &fixture
                     .query(&question(&id, method, Direction::Collect))
                     .await
             ),
             "STUCK"
         );
-        bench.pawapay.approve(&id);
+        fixture.pawapay.approve(&id);
         assert_eq!(
             word(
-                &bench
+                &fixture
                     .query(&question(&id, method, Direction::Collect))
                     .await
             ),
             "COMPLETED"
         );
-        assert_eq!(bench.pawapay.books.times(&id), 1);
+        assert_eq!(fixture.pawapay.books.times(&id), 1);
         // The page needs a way back: pawaPay says so, and the fault is ours.
         ask.reference = reference(at + 10);
         ask.return_url = None;
-        let refused = bench.collect(&ask, &mut Value::Null).await.unwrap();
+        let refused = fixture.collect(&ask, &mut Value::Null).await.unwrap();
         assert_eq!(word(&refused), "MISSING_PARAMETER");
     }
 }
 
 #[tokio::test]
 async fn the_payer_reads_what_to_do_and_the_instructions_are_fetched_once() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     for at in 0..3 {
         let ask = payment(&reference(at), "orange_ci", "2250707123456");
-        let begun = bench.collect(&ask, &mut Value::Null).await.unwrap();
+        let begun = fixture.collect(&ask, &mut Value::Null).await.unwrap();
         let Outcome::Pending {
             payer_action:
                 Some(PayerAction::ConfirmOnPhone {
@@ -404,19 +409,19 @@ async fn the_payer_reads_what_to_do_and_the_instructions_are_fetched_once() {
         assert_eq!((prompt, ussd.as_deref()), (Prompt::Manual, Some("*120#")));
         assert_eq!(steps["fr"], ["Composez *120#", "Entrez votre code"]);
     }
-    let looked_up = bench
+    let looked_up = fixture
         .driver
         .requests()
         .into_iter()
         .filter(|request| request.method == "GET")
         .count();
     assert_eq!(looked_up, 1);
-    let bench = Bench::start().await;
-    bench
+    let fixture = Fixture::start().await;
+    fixture
         .pawapay
         .mishaps
         .next("GET", "/v2/active-conf", FaultScenario::LoseAnswer);
-    let begun = bench.pay(&reference(9), PAYS).await.unwrap();
+    let begun = fixture.pay(&reference(9), PAYS).await.unwrap();
     assert_eq!(
         word(&begun),
         "STUCK",
@@ -426,43 +431,43 @@ async fn the_payer_reads_what_to_do_and_the_instructions_are_fetched_once() {
 
 #[tokio::test]
 async fn callbacks_may_come_early_twice_and_out_of_order_and_forged_ones_change_nothing() {
-    let bench = Bench::start().await;
-    bench.pawapay.sign(URL, Some(Scheme::EcdsaP256));
+    let fixture = Fixture::start().await;
+    fixture.pawapay.sign(URL, Some(Scheme::EcdsaP256));
     // The answer is lost, so the callback is the first that is heard.
-    bench
+    fixture
         .pawapay
         .mishaps
         .next("POST", "/v2/deposits", FaultScenario::LoseAnswer);
-    assert!(bench.pay(&reference(1), PAYS).await.is_err());
-    bench.pay(&reference(2), "22951345039").await.unwrap();
-    let first = bench.pawapay.letters(&reference(1)).remove(0);
-    let second = bench.pawapay.letters(&reference(2)).remove(0);
+    assert!(fixture.pay(&reference(1), PAYS).await.is_err());
+    fixture.pay(&reference(2), "22951345039").await.unwrap();
+    let first = fixture.pawapay.letters(&reference(1)).remove(0);
+    let second = fixture.pawapay.letters(&reference(2)).remove(0);
     for (letter, id, expected) in [
         (&second, reference(2), "PAYMENT_NOT_APPROVED"),
         (&first, reference(1), "COMPLETED"),
         (&first, reference(1), "COMPLETED"),
         (&second, reference(2), "PAYMENT_NOT_APPROVED"),
     ] {
-        let news = bench.news(letter).await;
+        let news = fixture.news(letter).await;
         assert_eq!((news.reference, news.trusted), (Some(id.clone()), true));
         let told = news.outcome.unwrap();
         assert_eq!(word(&told), expected);
         assert_eq!(
-            word(&bench.asked(&id).await),
+            word(&fixture.asked(&id).await),
             expected,
             "asking says the same"
         );
     }
-    assert_eq!(bench.pawapay.key_requests(), 1, "the keys are kept");
+    assert_eq!(fixture.pawapay.key_requests(), 1, "the keys are kept");
 
     let mut forged = second.clone();
     forged.body = forged.body.replace("FAILED", "COMPLETED");
-    let news = bench.news(&forged).await;
+    let news = fixture.news(&forged).await;
     assert_eq!((news.trusted, news.outcome), (false, None));
-    bench.pawapay.sign(URL, None);
-    bench.pay(&reference(3), PAYS).await.unwrap();
-    let unsigned = bench.pawapay.letters(&reference(3)).remove(0);
-    let news = bench.news(&unsigned).await;
+    fixture.pawapay.sign(URL, None);
+    fixture.pay(&reference(3), PAYS).await.unwrap();
+    let unsigned = fixture.pawapay.letters(&reference(3)).remove(0);
+    let news = fixture.news(&unsigned).await;
     assert_eq!(
         (news.reference, news.trusted, news.outcome),
         (Some(reference(3)), false, None)
@@ -471,35 +476,35 @@ async fn callbacks_may_come_early_twice_and_out_of_order_and_forged_ones_change_
 
 #[tokio::test]
 async fn a_new_key_is_fetched_when_it_is_named_and_forgers_cannot_make_us_fetch_for_ever() {
-    let bench = Bench::start().await;
-    bench.pawapay.sign(URL, Some(Scheme::EcdsaP256));
-    bench.pay(&reference(1), PAYS).await.unwrap();
-    let old = bench.pawapay.letters(&reference(1)).remove(0);
-    assert!(bench.news(&old).await.trusted);
-    bench.pawapay.sign(URL, Some(Scheme::RsaPss));
-    bench.pay(&reference(2), PAYS).await.unwrap();
-    let new = bench.pawapay.letters(&reference(2)).remove(0);
+    let fixture = Fixture::start().await;
+    fixture.pawapay.sign(URL, Some(Scheme::EcdsaP256));
+    fixture.pay(&reference(1), PAYS).await.unwrap();
+    let old = fixture.pawapay.letters(&reference(1)).remove(0);
+    assert!(fixture.news(&old).await.trusted);
+    fixture.pawapay.sign(URL, Some(Scheme::RsaPss));
+    fixture.pay(&reference(2), PAYS).await.unwrap();
+    let new = fixture.pawapay.letters(&reference(2)).remove(0);
     for _ in 0..5 {
         assert!(
-            !bench.news(&new).await.trusted,
+            !fixture.news(&new).await.trusted,
             "asked for a moment ago: a hint is enough"
         );
     }
-    assert_eq!(bench.pawapay.key_requests(), 1);
-    bench.driver.set_now("2026-11-20T10:01:10.000000Z");
-    assert!(bench.news(&new).await.trusted);
-    assert_eq!(bench.pawapay.key_requests(), 2);
+    assert_eq!(fixture.pawapay.key_requests(), 1);
+    fixture.driver.set_now("2026-11-20T10:01:10.000000Z");
+    assert!(fixture.news(&new).await.trusted);
+    assert_eq!(fixture.pawapay.key_requests(), 2);
 }
 
 #[tokio::test]
 async fn refunds_give_back_what_was_paid_and_not_more() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     let paid = reference(1);
-    bench.pay(&paid, PAYS).await.unwrap();
+    fixture.pay(&paid, PAYS).await.unwrap();
     let refund = async |number: usize, minor: i64| -> Outcome {
         let amount = switchyard_gateway::Money::from_minor(minor, "XOF", 0);
         let ask = json!({ "reference": reference(number), "of": paid, "method": "mtn_bj", "amount": amount });
-        call(&bench.driver, Operation::Refund, &ask).await
+        call(&fixture.driver, Operation::Refund, &ask).await
     };
     assert_eq!(refund(2, 400).await, Outcome::pending());
     assert_eq!(
@@ -512,7 +517,7 @@ async fn refunds_give_back_what_was_paid_and_not_more() {
     assert_eq!(word(&refund(5, 1).await), "DEPOSIT_ALREADY_REFUNDED");
     for (number, times) in [(2, 1), (3, 0), (4, 1), (5, 0)] {
         assert_eq!(
-            bench.pawapay.books.times(&reference(number)),
+            fixture.pawapay.books.times(&reference(number)),
             times,
             "{number}"
         );
@@ -521,14 +526,14 @@ async fn refunds_give_back_what_was_paid_and_not_more() {
 
 #[tokio::test]
 async fn the_check_of_the_credentials_knows_good_ones_from_bad_ones() {
-    let bench = Bench::start().await;
+    let fixture = Fixture::start().await;
     let check = async |token: &str| -> ConfigCheck {
-        let config = json!({ "api_token": token, "base_url": bench.pawapay.url });
+        let config = json!({ "api_token": token, "base_url": fixture.pawapay.url });
         let driver = Driver::<PawaPay>::new(config);
         call(&driver, Operation::CheckConfig, &Value::Null).await
     };
     let account = Some("Simulated Ltd".into());
     assert_eq!(check(TOKEN).await, ConfigCheck::Works { account });
     assert!(matches!(check("wrong").await, ConfigCheck::Refused { .. }));
-    assert!(bench.pawapay.books.all().is_empty());
+    assert!(fixture.pawapay.books.all().is_empty());
 }

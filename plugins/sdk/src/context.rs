@@ -55,15 +55,50 @@ impl Context {
     }
 
     /// When this call began, by the engine's clock.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let seconds = cx.now().unix_seconds();
+    /// # let _ = seconds;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn now(&self) -> &Moment {
         &self.now
     }
 
+    /// Environment of the connection: another host in sandbox.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Environment, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let host = match cx.environment() {
+    ///     Environment::Sandbox => "sandbox.acme.example",
+    ///     Environment::Live => "api.acme.example",
+    /// };
+    /// # let _ = host;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn environment(&self) -> Environment {
         self.environment
     }
 
     /// The connection's configuration, in the gateway's own type.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// #[derive(serde::Deserialize)]
+    /// struct Config {
+    ///     api_key: String,
+    /// }
+    /// let config: Config = cx.config()?;
+    /// # let _ = config.api_key;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn config<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         T::deserialize(&self.config).map_err(|error| {
             Fault::config(format!(
@@ -73,6 +108,15 @@ impl Context {
     }
 
     /// State of the attempt from earlier calls; `None` before the first [`Context::set_state`].
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let order: Option<String> = cx.state()?;
+    /// # let _ = order;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
         let papers = self.channel.papers();
         match &papers.state {
@@ -86,6 +130,14 @@ impl Context {
 
     /// Keeps `state` with the attempt. It is durable before the next effect leaves and when the
     /// call ends.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// cx.set_state(&"order_7")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_state(&self, state: &impl Serialize) -> Result<(), Fault> {
         let state = serde_json::to_value(state).map_err(|error| {
             Fault::message(format!("the attempt's state cannot be written: {error}"))
@@ -97,25 +149,79 @@ impl Context {
     }
 
     /// A request to the provider: `cx.http("POST", url).json(&body).send().await?`.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let answer = cx.http("PUT", "https://api.acme.example/orders/7").send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn http(&self, method: &str, url: impl Into<String>) -> RequestBuilder<'_> {
         RequestBuilder::new(self, method, url.into())
     }
 
+    /// A GET request.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let answer = cx.get("https://api.acme.example/account").send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn get(&self, url: impl Into<String>) -> RequestBuilder<'_> {
         self.http("GET", url)
     }
 
+    /// A POST request.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let request = cx.post("https://api.acme.example/charges");
+    /// let answer = request.json(&serde_json::json!({ "amount": "10" })).send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn post(&self, url: impl Into<String>) -> RequestBuilder<'_> {
         self.http("POST", url)
     }
 
     /// Waits, by the engine's clock. It counts towards the call's 60 seconds.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// cx.sleep(std::time::Duration::from_secs(2)).await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn sleep(&self, duration: Duration) {
         let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         self.perform(Effect::Sleep { ms }).await;
     }
 
     /// Value in this connection's cache, if it has not expired.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let token = match cx.cached("token").await {
+    ///     Some(token) => token,
+    ///     None => {
+    ///         let fresh = "from the provider".to_owned();
+    ///         cx.cache("token", &fresh, std::time::Duration::from_secs(3_000)).await;
+    ///         fresh
+    ///     }
+    /// };
+    /// # let _ = token;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn cached(&self, key: impl Into<String>) -> Option<String> {
         match self.perform(Effect::CacheGet { key: key.into() }).await {
             EffectResult::Cache { value } => value,
@@ -142,6 +248,15 @@ impl Context {
     /// asks. All connections of this gateway in one environment share the series of a name, so name
     /// it after what the numbers must be unique for; sandbox and live count each for itself. List
     /// `counter` in the manifest's `needs`.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let nonce = cx.next_number("nonce").await?;
+    /// # let _ = nonce;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn next_number(&self, series: impl Into<String>) -> Result<u64, Fault> {
         self.next_number_from(series, 0).await
     }
@@ -168,6 +283,14 @@ impl Context {
 
     /// A line in the engine's log, beside this call. Never log a secret: the engine removes those
     /// it knows, and knows not all.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault, LogLevel};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// cx.log(LogLevel::Warn, "the provider repeats an order");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
         self.channel.papers().log.push(LogLine {
             level,

@@ -7,12 +7,21 @@ use serde::{Deserialize, Serialize};
 /// Error of a call without an outcome. **A fault never means declined**: the engine knows which
 /// requests were sent. A fault before the first write means *not sent*, a later one *unknown*. So
 /// `?` is safe everywhere in a gateway.
+///
+/// ```
+/// use switchyard_gateway::{Fault, FaultKind};
+///
+/// let fault = Fault::provider("Acme answered 502");
+/// assert_eq!(fault.kind, FaultKind::Provider);
+/// assert_eq!(fault.to_string(), "Acme answered 502");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     pub kind: FaultKind,
     pub message: String,
 }
 
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -36,6 +45,7 @@ pub enum FaultKind {
 }
 
 impl Fault {
+    /// A fault of any kind.
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self {
             kind,

@@ -17,6 +17,18 @@ use crate::wire::{
 };
 
 /// A request that is being built. Nothing leaves before [`RequestBuilder::send`] is awaited.
+///
+/// ```
+/// # use switchyard_gateway::{Context, Fault};
+/// # async fn example(cx: &Context) -> Result<(), Fault> {
+/// use std::time::Duration;
+/// let request = cx.post("https://api.acme.example/charges").bearer("key").header("x-version", "2");
+/// let request = request.form(&[("amount", "10"), ("currency", "XOF")]);
+/// let answer = request.timeout(Duration::from_secs(20)).send().await?;
+/// # let _ = answer;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a request leaves when `send().await` is called"]
 pub struct RequestBuilder<'c> {
     context: &'c Context,
@@ -40,15 +52,18 @@ impl<'c> RequestBuilder<'c> {
         }
     }
 
+    /// Adds a header.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.request.headers.push((name.into(), value.into()));
         self
     }
 
+    /// Adds `Authorization: Bearer <token>`.
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", format!("Bearer {token}"))
     }
 
+    /// Adds `Authorization: Basic` with a name and a password.
     pub fn basic(self, user: &str, password: &str) -> Self {
         let pair = BASE64.encode(format!("{user}:{password}"));
         self.header("authorization", format!("Basic {pair}"))
@@ -90,6 +105,7 @@ impl<'c> RequestBuilder<'c> {
         self
     }
 
+    /// Time after which the request ends without an answer. The call itself ends it earlier.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.request.timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
         self
@@ -98,6 +114,16 @@ impl<'c> RequestBuilder<'c> {
     /// This request moves no money although its method could: a token, a look-up by POST. Getting
     /// this wrong turns a fault that must be "unknown" into "not sent", so say it only of requests
     /// that may be repeated for ever.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let token = cx.post("https://api.acme.example/oauth/token").basic("id", "secret").reads_only();
+    /// let answer = token.send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reads_only(mut self) -> Self {
         self.request.mutates = Some(false);
         self
@@ -133,6 +159,23 @@ impl<'c> RequestBuilder<'c> {
 }
 
 /// Response of a provider, with any status.
+///
+/// ```
+/// # use switchyard_gateway::{Context, Fault};
+/// # async fn example(cx: &Context) -> Result<(), Fault> {
+/// #[derive(serde::Deserialize)]
+/// struct Account {
+///     name: String,
+/// }
+/// let answer = cx.get("https://api.acme.example/account").send().await?;
+/// if !answer.is_success() {
+///     return Err(Fault::provider(format!("Acme answered {}", answer.status)));
+/// }
+/// let account: Account = answer.json()?;
+/// # let _ = account.name;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Response {
     pub status: u16,
@@ -156,6 +199,7 @@ impl Response {
         })
     }
 
+    /// Whether the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -165,10 +209,12 @@ impl Response {
         header(&self.headers, name)
     }
 
+    /// The body.
     pub fn bytes(&self) -> &[u8] {
         &self.body
     }
 
+    /// The body as text.
     pub fn text(&self) -> Result<&str, Fault> {
         std::str::from_utf8(&self.body).map_err(|_| {
             Fault::provider(format!(
@@ -191,6 +237,18 @@ impl Response {
 }
 
 /// A request that was not answered.
+///
+/// ```
+/// # use switchyard_gateway::{Context, Fault};
+/// # async fn example(cx: &Context) -> Result<(), Fault> {
+/// match cx.get("https://api.acme.example/account").send().await {
+///     Ok(answer) => assert!(answer.status < 1_000),
+///     Err(error) if error.is_timeout() => return Err(Fault::provider("Acme is slow")),
+///     Err(error) => return Err(error.into()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendError(pub EffectError);
 
@@ -200,6 +258,7 @@ impl SendError {
         self.0.sent == Sent::Maybe
     }
 
+    /// Whether no answer came in time.
     pub fn is_timeout(&self) -> bool {
         self.0.kind == EffectErrorKind::Timeout
     }

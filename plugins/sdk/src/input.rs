@@ -17,6 +17,7 @@ pub enum Environment {
 
 /// Which way the money goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     Collect,
@@ -36,6 +37,17 @@ pub struct Options {
 
 /// An amount to move, in every notation that providers ask for, so that no gateway computes with
 /// it.
+///
+/// ```
+/// use switchyard_gateway::Money;
+///
+/// let money = Money::from_minor(25_00, "USD", 2);
+/// assert_eq!(money.decimal, "25.00");
+/// assert_eq!(money.whole()?, 25);
+/// assert_eq!(money.with_decimals(3)?, "25.000");
+/// assert!(Money::from_minor(25_50, "USD", 2).whole().is_err());
+/// # Ok::<(), switchyard_gateway::Fault>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Money {
     /// In the currency's smallest unit: 2500 for 25.00 USD, 200 for 200 XOF.
@@ -296,6 +308,11 @@ pub struct Callback {
 
 impl Callback {
     /// The first header of this name; case does not matter.
+    ///
+    /// ```
+    /// let callback = switchyard_gateway::testing::callback("", &[("X-Signature", "s")]);
+    /// assert_eq!(callback.header("x-signature"), Some("s"));
+    /// ```
     pub fn header(&self, name: &str) -> Option<&str> {
         crate::http::header(&self.headers, name)
     }
@@ -305,6 +322,12 @@ impl Callback {
     ///
     /// # Errors
     /// When the body is not UTF-8 or an escape in it is broken.
+    ///
+    /// ```
+    /// let callback = switchyard_gateway::testing::callback("id=7&state=paid+now", &[]);
+    /// assert_eq!(callback.form()?.get("state"), Some("paid now"));
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn form(&self) -> Result<Fields, Fault> {
         let bytes = self.body.bytes()?;
         let mut fields = BTreeMap::new();

@@ -4,25 +4,39 @@
 //! engine sends it. There are no sockets, threads, clocks or globals inside. You write an ordinary
 //! `async fn`; each `send().await` crosses to the engine and comes back with the provider's answer.
 //!
-//! ```ignore
+//! ```
+//! use serde::Deserialize;
+//! use serde_json::json;
+//! use switchyard_gateway::{Amount, Collect, Context, Fault, Gateway, Outcome};
+//!
 //! #[derive(Default)]
 //! struct Acme;
+//!
+//! #[derive(Deserialize)]
+//! struct Config {
+//!     key: String,
+//! }
+//!
+//! #[derive(Deserialize)]
+//! struct Charge {
+//!     id: String,
+//!     amount: String,
+//!     currency: String,
+//! }
 //!
 //! impl Gateway for Acme {
 //!     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
 //!         let config: Config = cx.config()?;
-//!         let answer = cx
-//!             .post("https://api.acme.example/charges")
-//!             .bearer(&config.key)
-//!             .json(&json!({ "id": ask.reference, "amount": ask.amount.decimal }))
-//!             .send()
-//!             .await?;
-//!         // …
+//!         let request = cx.post("https://api.acme.example/charges").bearer(&config.key);
+//!         let body = json!({ "id": ask.reference, "amount": ask.amount.decimal });
+//!         let charge: Charge = request.json(&body).send().await?.json()?;
+//!         let paid = Outcome::succeeded(Amount::decimal(charge.amount, charge.currency));
+//!         Ok(paid.with_provider_id(charge.id))
 //!     }
 //! }
-//!
-//! gateway!(Acme);
 //! ```
+//!
+//! A library ends with `gateway!(Acme);`.
 //!
 //! `gateway!` exports the one symbol of [`abi`] and embeds `gateway.json`, the manifest beside your
 //! `Cargo.toml`. In a test, [`testing`] drives the gateway and answers its effects without any

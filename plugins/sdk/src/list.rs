@@ -82,6 +82,13 @@ impl List {
     }
 
     /// Whether the span contains this time. A text that is no time is in no span.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Direction, testing};
+    ///
+    /// let ask = testing::list(Direction::Collect);
+    /// assert!(ask.contains(&ask.from) && !ask.contains(&ask.until));
+    /// ```
     pub fn contains(&self, time: &str) -> bool {
         let (Ok((from, until)), Ok(time)) = (self.span(), Moment::parse(time)) else {
             return false;

@@ -19,6 +19,7 @@ mod method;
 pub use self::method::{Field, FieldOption, Method, check_options};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Manifest {
     /// `[a-z][a-z0-9_]*`, at most 40 characters: the gateway's code for ever.
     pub name: String,
@@ -64,6 +65,7 @@ pub const FEATURES: [&str; 5] = ["counter", "counter_from", "list", "options", "
 /// `acme.example:8443`, or `{config.field}`: the host of the URL that the connection's
 /// configuration has in that field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Hosts {
     pub sandbox: Vec<String>,
@@ -81,6 +83,7 @@ impl Hosts {
 
 /// Response to a provider's callback, and the scope of a callback URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallbackRule {
     #[serde(default)]
     pub answer: CallbackAnswer,
@@ -89,6 +92,7 @@ pub struct CallbackRule {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct CallbackAnswer {
     pub status: u16,
@@ -107,6 +111,7 @@ impl Default for CallbackAnswer {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CallbackPer {
     #[default]
@@ -117,6 +122,7 @@ pub enum CallbackPer {
 /// Format in which the provider accepts our reference. Ours is always a UUID of 36 characters; a
 /// manifest with a format that excludes it is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Reference {
     pub format: ReferenceFormat,
@@ -125,6 +131,7 @@ pub struct Reference {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReferenceFormat {
     /// Digits and small letters of hexadecimal in five groups with hyphens between them: the only
@@ -139,6 +146,7 @@ pub enum ReferenceFormat {
 
 /// Promises of the provider. The engine acts on all of them but the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Capabilities {
     /// The same request under the same reference moves money once. The engine never sends one again
@@ -163,6 +171,13 @@ pub fn config_field(host: &str) -> Option<&str> {
 
 impl Manifest {
     /// Reads and checks a manifest.
+    ///
+    /// ```
+    /// use switchyard_gateway::manifest::Manifest;
+    ///
+    /// let refused = Manifest::parse(b"{}").unwrap_err().to_string();
+    /// assert!(refused.contains("name"), "{refused}");
+    /// ```
     pub fn parse(bytes: &[u8]) -> Result<Self, ManifestError> {
         // A C compiler ends a string with a zero byte.
         let end = bytes
@@ -228,9 +243,9 @@ impl Manifest {
                 "needs a `title` of 1 to {TITLE_CHARACTERS} characters"
             ));
         }
-        if let Some(icon) = &self.icon
-            && !(icon.trim_start().starts_with("<svg") && icon.len() <= ICON_BYTES)
-        {
+        let is_svg = |icon: &String| icon.trim_start().starts_with("<svg");
+        let is_icon = |icon: &String| is_svg(icon) && icon.len() <= ICON_BYTES;
+        if !self.icon.as_ref().is_none_or(is_icon) {
             return refuse(format!(
                 "has an icon that is no inline SVG of at most {ICON_BYTES} bytes"
             ));
@@ -429,5 +444,7 @@ const REASON_CHARACTERS: usize = 200;
 const TITLE_CHARACTERS: usize = 60;
 const ICON_BYTES: usize = 16 * 1024;
 
+#[cfg(test)]
+mod schema_tests;
 #[cfg(test)]
 mod tests;

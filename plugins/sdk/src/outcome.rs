@@ -16,6 +16,13 @@ pub struct OptionList {
 
 impl OptionList {
     /// Options whose label is the same text in every language, such as the names of banks.
+    ///
+    /// ```
+    /// use switchyard_gateway::OptionList;
+    ///
+    /// let banks = OptionList::named([("058".to_owned(), "GTBank".to_owned())]);
+    /// assert_eq!(banks.options[0].label("fr"), "GTBank");
+    /// ```
     pub fn named(options: impl IntoIterator<Item = (String, String)>) -> Self {
         let option = |(value, name): (String, String)| FieldOption {
             value,
@@ -30,6 +37,17 @@ impl OptionList {
 /// Outcome of an attempt as the provider reports it.
 ///
 /// On the wire an object with one key: `{"succeeded":{…}}`.
+///
+/// ```
+/// use switchyard_gateway::{Amount, DeclineReason, Outcome, PayerAction};
+///
+/// let paid = Outcome::succeeded(Amount::decimal("25.00", "USD")).with_provider_id("ch_1");
+/// let refused = Outcome::declined(DeclineReason::InsufficientFunds, "Not enough money")
+///     .with_provider_code("no_funds");
+/// let busy = Outcome::declined(DeclineReason::ProviderUnavailable, "Try later").and_retryable();
+/// let unclear = Outcome::unknown("Acme has a status that is not known");
+/// # let _ = (paid, refused, busy, unclear, Outcome::pending());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -127,6 +145,7 @@ impl Outcome {
         }
     }
 
+    /// The outcome is not known: the engine queries.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self::Unknown { why: why.into() }
     }
@@ -193,6 +212,15 @@ pub enum DeclineReason {
 
 /// Amount as a provider reports it: currency, and minor units or a decimal or both. The engine
 /// refuses an amount whose two forms differ.
+///
+/// ```
+/// use switchyard_gateway::{Amount, Money};
+///
+/// let decimal = Amount::decimal("25.00", "USD");
+/// let minor = Amount::minor(25_00, "USD");
+/// assert_eq!(Amount::from(Money::from_minor(25_00, "USD", 2)), minor);
+/// # let _ = decimal;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     pub currency: String,
@@ -304,6 +332,7 @@ pub enum PayerAction {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prompt {
     Auto,
@@ -330,6 +359,16 @@ pub enum ConfigCheck {
 /// Content of a callback. `trusted` only when this call has verified its signature; any other
 /// callback is a hint, after which the engine queries. A constant in each callback is no signature:
 /// everybody who has seen one callback can forge the next.
+///
+/// ```
+/// use switchyard_gateway::{Amount, CallbackResult, Outcome};
+///
+/// let paid = Outcome::succeeded(Amount::minor(1_000, "XOF"));
+/// let signed = CallbackResult::trusted(paid).about("7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d");
+/// let unsigned = CallbackResult::hint().about_provider_id("ch_1");
+/// let forged = CallbackResult::refused("the signature is wrong");
+/// # let _ = (signed, unsigned, forged, CallbackResult::nothing());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -195,7 +195,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result,
         Err(panic) => {
-            let message = said(panic.as_ref());
+            let message = panic_message(panic.as_ref());
             // The payload's own drop may panic: it is left alone.
             std::mem::forget(panic);
             Err(Fault::new(FaultKind::Panic, message))
@@ -208,7 +208,7 @@ fn contained(work: impl FnOnce() -> Step) -> Step {
     guarded(|| Ok(work())).unwrap_or_else(|fault| failed(fault, None))
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

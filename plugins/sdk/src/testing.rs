@@ -4,13 +4,40 @@
 //! Every message goes through the same JSON as in the engine, so what passes here reads the same
 //! there.
 //!
-//! ```ignore
+//! ```
+//! use serde_json::json;
+//! use switchyard_gateway::testing::{self, Call};
+//! use switchyard_gateway::{Collect, Context, Fault, Gateway, Operation, Outcome};
+//!
+//! #[derive(Default)]
+//! struct Acme;
+//!
+//! impl Gateway for Acme {
+//!     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
+//!         let request = cx.post("https://api.acme.example/charges");
+//!         request.json(&json!({ "id": ask.reference })).send().await?;
+//!         Ok(Outcome::pending())
+//!     }
+//! }
+//! # // `gateway!` needs a gateway.json beside Cargo.toml: this does the part that the call needs.
+//! # use switchyard_gateway::runtime::{self, Answer, Answering, Entry, Input};
+//! # impl Entry for Acme {
+//! #     fn manifest() -> &'static [u8] { b"{}" }
+//! #     fn start(cx: Context, operation: Operation, input: Input) -> Answering {
+//! #         Box::pin(async move {
+//! #             let ask = runtime::input(operation, input)?;
+//! #             Acme.collect(&cx, ask).await.map(Answer::from)
+//! #         })
+//! #     }
+//! # }
+//!
 //! let end = Call::new(Operation::Collect)
 //!     .config(json!({ "key": "k" }))
-//!     .input(&testing::collect("acme_xof", 25_00, "USD", 2))
-//!     .run::<Acme>(|request| testing::answer(200, json!({ "status": "ok" })))
-//!     .unwrap();
-//! assert_eq!(end.outcome, Outcome::succeeded(/* … */));
+//!     .input(&testing::collect("acme_xof", 1_000, "XOF", 0))
+//!     .run::<Acme>(|_| testing::answer(201, json!({ "state": "open" })))?;
+//! assert_eq!(end.outcome, Outcome::pending());
+//! assert_eq!(end.requests[0].url, "https://api.acme.example/charges");
+//! # Ok::<(), Fault>(())
 //! ```
 
 use std::collections::BTreeMap;
@@ -50,6 +77,7 @@ pub struct End<T = Outcome> {
 }
 
 impl Call {
+    /// A call in sandbox without a configuration.
     pub fn new(operation: Operation) -> Self {
         Self {
             begin: Begin {
@@ -72,6 +100,7 @@ impl Call {
         self
     }
 
+    /// Configuration of the connection.
     pub fn config(mut self, config: Value) -> Self {
         self.begin.config.to_mut().clone_from(&config);
         self
@@ -89,6 +118,7 @@ impl Call {
         self
     }
 
+    /// State that an earlier call kept.
     pub fn state(mut self, state: Value) -> Self {
         self.begin.state.to_mut().clone_from(&state);
         self

@@ -6,6 +6,15 @@ use std::fmt;
 use crate::fault::Fault;
 
 /// A moment in UTC. Two texts of one moment are equal.
+///
+/// ```
+/// use switchyard_gateway::Moment;
+///
+/// let moment = Moment::parse("2026-11-20T10:00:00.500000Z")?;
+/// assert_eq!(moment.unix_millis(), 1_795_168_800_500);
+/// assert!(moment > Moment::from_unix_seconds(moment.unix_seconds())?);
+/// # Ok::<(), switchyard_gateway::Fault>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Moment {
     text: String,
@@ -33,10 +42,12 @@ impl Moment {
         Self::parse(&text)
     }
 
+    /// Whole seconds since 1970.
     pub fn unix_seconds(&self) -> i64 {
         self.micros.div_euclid(1_000_000)
     }
 
+    /// Whole milliseconds since 1970.
     pub fn unix_millis(&self) -> i64 {
         self.micros.div_euclid(1_000)
     }

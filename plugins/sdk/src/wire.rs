@@ -15,6 +15,7 @@ use crate::input::Environment;
 
 /// Operation of a gateway. Its manifest lists the operations that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     CheckConfig,

@@ -83,8 +83,10 @@ impl<'c> Api<'c> {
         Ok(match error.kind.as_str() {
             "idempotency_error" => Submitted::Duplicate,
             "api_error" | "rate_limit_error" => {
-                let outcome =
-                    Outcome::unknown(format!("Stripe answered {status}: {}", error.told()));
+                let outcome = Outcome::unknown(format!(
+                    "Stripe answered {status}: {}",
+                    error.most_specific_code()
+                ));
                 Submitted::Ended(outcome.into())
             }
             _ => Submitted::Ended(error.refusal().into()),
@@ -137,16 +139,16 @@ fn refused(response: &Response) -> Fault {
     Fault::config(format!(
         "Stripe refuses the secret key ({}): {}",
         response.status,
-        said(response)
+        error_text(response)
     ))
 }
 
 /// Stripe shows the last characters of a key that it refuses: its message is not repeated, its code
 /// is.
-pub fn said(response: &Response) -> String {
+pub fn error_text(response: &Response) -> String {
     error(response).map_or_else(
         || "no reason was given".to_owned(),
-        |error| error.told().to_owned(),
+        |error| error.most_specific_code().to_owned(),
     )
 }
 

@@ -111,7 +111,7 @@ pub struct StripeError {
 
 impl StripeError {
     /// The most telling of its codes.
-    pub fn told(&self) -> &str {
+    pub fn most_specific_code(&self) -> &str {
         let code = self.decline_code.as_deref().or(self.code.as_deref());
         code.unwrap_or(&self.kind)
     }
@@ -127,7 +127,7 @@ impl StripeError {
 
     fn decline(&self, reason: DeclineReason) -> Outcome {
         let message = self.message.as_deref().unwrap_or_default();
-        Outcome::declined(reason, message).with_provider_code(self.told())
+        Outcome::declined(reason, message).with_provider_code(self.most_specific_code())
     }
 
     /// A request that Stripe refused without any effect. A malformed one is left to another

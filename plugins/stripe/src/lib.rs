@@ -33,15 +33,15 @@ use switchyard_gateway::{
 use self::api::{Api, Submitted};
 use self::cards::Card;
 use self::config::Config;
-use self::refunds::KeptRefund;
+use self::refunds::RefundState;
 use self::sessions::{REFERENCE, Session, TRANSACTION};
 
 #[derive(Default)]
 pub struct Stripe;
 
-/// State that an attempt keeps.
+/// Stored state of an attempt.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Kept {
+struct AttemptState {
     /// When the request first left, by the engine's clock: where to look for it, and the same
     /// request again is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ struct Kept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    refund: Option<KeptRefund>,
+    refund: Option<RefundState>,
 }
 
 impl Gateway for Stripe {
@@ -77,7 +77,7 @@ impl Gateway for Stripe {
         match answer.status {
             200..=299 => Ok(ConfigCheck::Works { account: None }),
             401 | 403 => {
-                let said = api::said(&answer);
+                let said = api::error_text(&answer);
                 Ok(refused(format!("Stripe refuses the secret key: {said}")))
             }
             status => Err(Fault::provider(format!("Stripe answered {status}"))),
@@ -100,7 +100,7 @@ impl Gateway for Stripe {
                 "there is no address for the payer to come back to",
             ));
         };
-        let mut kept = cx.state::<Kept>()?.unwrap_or_default();
+        let mut kept = cx.state::<AttemptState>()?.unwrap_or_default();
         if let Some(session) = &kept.session {
             return Ok(sessions::show(&api, session).await?.outcome());
         }
@@ -141,7 +141,7 @@ impl Gateway for Stripe {
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
         let api = Api::new(cx)?;
-        let kept = cx.state::<Kept>()?.unwrap_or_default();
+        let kept = cx.state::<AttemptState>()?.unwrap_or_default();
         if kept.refund.is_some() {
             return refunds::ask(&api, kept, &ask.reference).await;
         }
@@ -156,7 +156,7 @@ impl Gateway for Stripe {
     /// Ends the session, so that it accepts no payment any more. A completed payment stays.
     async fn cancel(&self, cx: &Context, ask: Cancel) -> Result<Outcome, Fault> {
         let api = Api::new(cx)?;
-        let kept = cx.state::<Kept>()?.unwrap_or_default();
+        let kept = cx.state::<AttemptState>()?.unwrap_or_default();
         let found = locate(&api, kept, ask.provider_id.as_deref(), &ask.reference).await?;
         let Some(session) = found else {
             return Ok(not_found(&ask.reference));
@@ -176,7 +176,7 @@ impl Gateway for Stripe {
     }
 
     async fn refund(&self, cx: &Context, ask: Refund) -> Result<Outcome, Fault> {
-        let kept = cx.state::<Kept>()?.unwrap_or_default();
+        let kept = cx.state::<AttemptState>()?.unwrap_or_default();
         refunds::make(&Api::new(cx)?, kept, &ask).await
     }
 
@@ -244,16 +244,20 @@ fn form(
     form
 }
 
-/// The attempt's session, by its id where that is known. Once found, the id is kept.
+/// The attempt's session, by its id where that is known. A session with another reference is of
+/// another attempt: then the sessions are searched for ours. Once found, the id is kept.
 async fn locate(
     api: &Api<'_>,
-    mut kept: Kept,
+    mut kept: AttemptState,
     provider_id: Option<&str>,
     reference: &str,
 ) -> Result<Option<Session>, Fault> {
     let known = kept.session.as_deref().or(provider_id);
     if let Some(id) = known.filter(|id| id.starts_with("cs_")) {
-        return sessions::show(api, id).await.map(Some);
+        let session = sessions::show(api, id).await?;
+        if session.reference().is_none_or(|own| own == reference) {
+            return Ok(Some(session));
+        }
     }
     let found = sessions::find(api, reference, kept.since).await?;
     if let Some(session) = &found {
@@ -269,7 +273,7 @@ fn not_found(reference: &str) -> Outcome {
     }
 }
 
-fn keep(api: &Api<'_>, kept: &Kept) -> Result<(), Fault> {
+fn keep(api: &Api<'_>, kept: &AttemptState) -> Result<(), Fault> {
     api.cx.set_state(kept)
 }
 

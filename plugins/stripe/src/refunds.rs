@@ -9,11 +9,11 @@ use crate::api::{Api, Page, Submitted};
 use crate::cards::{self, Card};
 use crate::failures::StripeError;
 use crate::sessions::{self, REFERENCE};
-use crate::{Kept, keep};
+use crate::{AttemptState, keep};
 
 /// State of a refund: it may be requested again long after Stripe has deleted the idempotency key.
 #[derive(Clone, Default, Serialize, Deserialize)]
-pub struct KeptRefund {
+pub struct RefundState {
     payment_intent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
@@ -83,7 +83,7 @@ impl Refund {
 }
 
 /// A repeated refund returns the present state of the first one.
-pub async fn make(api: &Api<'_>, kept: Kept, ask: &Ask) -> Result<Outcome, Fault> {
+pub async fn make(api: &Api<'_>, kept: AttemptState, ask: &Ask) -> Result<Outcome, Fault> {
     let card = Card::of(&ask.method)?;
     let amount = card.amount(&ask.amount)?.to_string();
     let payment_intent = match &kept.refund {
@@ -95,11 +95,11 @@ pub async fn make(api: &Api<'_>, kept: Kept, ask: &Ask) -> Result<Outcome, Fault
         }
         None => payment_intent(api, ask.provider_id.as_deref()).await?,
     };
-    let refund = KeptRefund {
+    let refund = RefundState {
         payment_intent,
         id: None,
     };
-    let kept = Kept {
+    let kept = AttemptState {
         refund: Some(refund.clone()),
         ..kept
     };
@@ -124,7 +124,7 @@ pub async fn make(api: &Api<'_>, kept: Kept, ask: &Ask) -> Result<Outcome, Fault
 }
 
 /// Present state of a requested refund.
-pub async fn ask(api: &Api<'_>, kept: Kept, reference: &str) -> Result<Outcome, Fault> {
+pub async fn ask(api: &Api<'_>, kept: AttemptState, reference: &str) -> Result<Outcome, Fault> {
     let refund = kept.refund.clone().unwrap_or_default();
     Ok(match find(api, &refund, reference).await? {
         Some(found) => known(api, kept, found)?,
@@ -137,15 +137,15 @@ pub async fn ask(api: &Api<'_>, kept: Kept, reference: &str) -> Result<Outcome, 
     })
 }
 
-fn known(api: &Api<'_>, kept: Kept, found: Refund) -> Result<Outcome, Fault> {
+fn known(api: &Api<'_>, kept: AttemptState, found: Refund) -> Result<Outcome, Fault> {
     if let Some(refund) = kept.refund.clone() {
-        let refund = KeptRefund {
+        let refund = RefundState {
             id: Some(found.id.clone()),
             ..refund
         };
         keep(
             api,
-            &Kept {
+            &AttemptState {
                 refund: Some(refund),
                 ..kept
             },
@@ -154,7 +154,7 @@ fn known(api: &Api<'_>, kept: Kept, found: Refund) -> Result<Outcome, Fault> {
     Ok(found.outcome())
 }
 
-async fn find(api: &Api<'_>, kept: &KeptRefund, reference: &str) -> Result<Option<Refund>, Fault> {
+async fn find(api: &Api<'_>, kept: &RefundState, reference: &str) -> Result<Option<Refund>, Fault> {
     if let Some(id) = &kept.id {
         return match api.read::<Refund>(&format!("refunds/{id}")).await? {
             Some(refund) if refund.is_of(reference) => Ok(Some(refund)),

@@ -8,13 +8,13 @@ use crate::driver::client;
 /// A callback as a provider writes it. Post it twice, late, out of order or changed: that is up to
 /// the test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct ProviderCallback {
     pub method: String,
     pub headers: Vec<(String, String)>,
     pub body: String,
 }
 
-impl Letter {
+impl ProviderCallback {
     /// Sends it; the status that came back.
     pub async fn post(&self, url: &str) -> Result<u16, reqwest::Error> {
         let method = reqwest::Method::from_bytes(self.method.as_bytes()).unwrap_or_default();

@@ -26,11 +26,11 @@ pub struct Driver<G> {
     config: Value,
     environment: Environment,
     http: reqwest::Client,
-    desk: Mutex<Desk>,
+    state: Mutex<DriverState>,
     gateway: PhantomData<fn() -> G>,
 }
 
-struct Desk {
+struct DriverState {
     now: String,
     cache: BTreeMap<String, String>,
     numbers: BTreeMap<String, u64>,
@@ -44,7 +44,7 @@ impl<G: Entry> Driver<G> {
             config,
             environment: Environment::Sandbox,
             http: client(),
-            desk: Mutex::new(Desk {
+            state: Mutex::new(DriverState {
                 now: NOW.to_owned(),
                 cache: BTreeMap::new(),
                 numbers: BTreeMap::new(),
@@ -62,12 +62,12 @@ impl<G: Entry> Driver<G> {
 
     /// Sets the time of the next calls: RFC 3339 in UTC.
     pub fn set_now(&self, now: &str) {
-        now.clone_into(&mut self.desk().now);
+        now.clone_into(&mut self.state().now);
     }
 
     /// Every HTTP request so far, in order.
     pub fn requests(&self) -> Vec<HttpRequest> {
-        self.desk().requests.clone()
+        self.state().requests.clone()
     }
 
     /// Runs one operation of an attempt to its end. `state` is what the attempt keeps; start with
@@ -139,7 +139,7 @@ impl<G: Entry> Driver<G> {
         state: &Value,
     ) -> Result<Vec<u8>, Fault> {
         let input = serde_json::to_value(input).map_err(|error| nonsense(&error.to_string()))?;
-        let now = self.desk().now.clone();
+        let now = self.state().now.clone();
         written(&Begin {
             op: operation,
             call: Cow::Borrowed("c_test"),
@@ -155,7 +155,7 @@ impl<G: Entry> Driver<G> {
     async fn perform(&self, effect: Effect) -> EffectResult {
         match effect {
             Effect::Http(request) => {
-                self.desk().requests.push(request.clone());
+                self.state().requests.push(request.clone());
                 let answered = self.http(&request).await;
                 answered.map_or_else(EffectResult::Error, EffectResult::Http)
             }
@@ -165,20 +165,20 @@ impl<G: Entry> Driver<G> {
                 EffectResult::Slept {}
             }
             Effect::CacheGet { key } => EffectResult::Cache {
-                value: self.desk().cache.get(&key).cloned(),
+                value: self.state().cache.get(&key).cloned(),
             },
             Effect::CachePut { key, value, ttl_s } => {
-                let mut desk = self.desk();
+                let mut state = self.state();
                 if ttl_s == 0 {
-                    desk.cache.remove(&key);
+                    state.cache.remove(&key);
                 } else {
-                    desk.cache.insert(key, value.clone());
+                    state.cache.insert(key, value.clone());
                 }
                 EffectResult::Cache { value: Some(value) }
             }
             Effect::CounterNext { series, from } => {
-                let mut desk = self.desk();
-                let next = desk.numbers.entry(series).or_insert(0);
+                let mut state = self.state();
+                let next = state.numbers.entry(series).or_insert(0);
                 let value = from.max(*next);
                 *next = value + 1;
                 EffectResult::Counter { value }
@@ -222,8 +222,8 @@ impl<G: Entry> Driver<G> {
         })
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, DriverState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,7 +9,7 @@
 //!   honest and knows nothing of it.
 //! - [`Ledger`] is where a simulator writes down each movement of money, so that a test can show
 //!   that there was one and not two.
-//! - [`Letter`] is a callback that a simulator wrote: to be posted, or handed to the gateway
+//! - [`ProviderCallback`] is a callback that a simulator wrote: to be posted, or handed to the gateway
 //!   directly.
 //!
 //! A simulator takes its time from the test, never from the machine, so that signatures and
@@ -21,7 +21,7 @@ mod ledger;
 mod loopback;
 mod mishap;
 
-pub use callback::Letter;
+pub use callback::ProviderCallback;
 pub use driver::{Driver, client};
 pub use ledger::{Ledger, LedgerEntry};
 pub use loopback::Loopback;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::post;
-use switchyard_testkit::{FaultScenario, Ledger, LedgerEntry, Letter, Loopback, Mishaps, client};
+use switchyard_testkit::{
+    FaultScenario, Ledger, LedgerEntry, Loopback, Mishaps, ProviderCallback, client,
+};
 
 const ANSWER: &str = "{\"status\":\"ACCEPTED\"}";
 
@@ -71,7 +73,7 @@ async fn a_mishap_meets_one_request_and_only_a_refused_one_moves_no_money() {
 async fn a_letter_arrives_as_it_was_written() {
     let (mishaps, books) = (Mishaps::default(), Ledger::default());
     let provider = provider(&mishaps, &books).await;
-    let letter = Letter {
+    let letter = ProviderCallback {
         method: "POST".into(),
         headers: vec![("x-signature".into(), "abc".into())],
         body: "news".into(),

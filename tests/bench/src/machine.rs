@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use anyhow::Context as _;
+
 /// Description of the machine: lines of a name and a value.
 pub fn described() -> Vec<(&'static str, String)> {
     vec![
@@ -26,6 +28,16 @@ pub fn worked() -> f64 {
     let ticks = behind_name.split(' ').skip(11).take(2);
     let ticks: f64 = ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
     ticks / TICKS_A_SECOND
+}
+
+/// Bytes that this process has sent to the disk so far.
+///
+/// # Errors
+/// When the kernel does not count them.
+pub fn written_bytes() -> anyhow::Result<u64> {
+    let io = std::fs::read_to_string("/proc/self/io")?;
+    let bytes = field(&io, "write_bytes").context("no count of written bytes")?;
+    Ok(bytes.parse()?)
 }
 
 /// Unit of times in the kernel's files; it does not depend on the internal unit.

@@ -5,6 +5,7 @@
 //! Nothing here fails because of a figure.
 
 mod bare;
+mod charts;
 mod figure;
 mod load;
 mod machine;

@@ -9,7 +9,7 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::ids::{PaymentId, TransactionId};
 use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::testing::{Bench, Wanted, amount};
+use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount};
 use switchyard_gateway_host::{GatewaySettings, Gateways, WorkerSettings};
 use switchyard_records::NewCustomer;
 use switchyard_store::{Backend, Direction, Store, StoreSettings, Table};
@@ -18,17 +18,17 @@ use switchyard_system::ids::Ids;
 use ulid::Ulid;
 
 /// Starts an engine on the store in `path`.
-pub async fn start(path: &Path) -> Result<Bench> {
+pub async fn start(path: &Path) -> Result<TestEngine> {
     start_with_idle(path, Duration::from_secs(10)).await
 }
 
 /// The routes of the merchant API.
-pub fn router(bench: &Bench) -> axum::Router {
+pub fn router(bench: &TestEngine) -> axum::Router {
     switchyard::routes::router(ApiState::new(bench.engine.clone(), HttpSettings::default()))
 }
 
 /// Starts an engine whose actors rest after `idle_after`.
-pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<Bench> {
+pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<TestEngine> {
     let settings = EngineSettings {
         expires_after: Duration::from_secs(24 * 60 * 60),
         idle_after,
@@ -38,7 +38,7 @@ pub async fn start_with_idle(path: &Path, idle_after: Duration) -> Result<Bench>
 }
 
 /// Starts an engine with these settings.
-pub async fn start_with(path: &Path, settings: EngineSettings) -> Result<Bench> {
+pub async fn start_with(path: &Path, settings: EngineSettings) -> Result<TestEngine> {
     let gateways = gateways(path).await?;
     start_with_gateways(path, settings, gateways).await
 }
@@ -48,12 +48,12 @@ pub async fn start_with_gateways(
     path: &Path,
     settings: EngineSettings,
     gateways: Gateways,
-) -> Result<Bench> {
-    let wanted = Wanted {
+) -> Result<TestEngine> {
+    let wanted = TestEngineBuilder {
         store: store(path)?,
         clock: Clock::wall(),
         settings,
-        ..Wanted::with(gateways)
+        ..TestEngineBuilder::with(gateways)
     };
     Ok(wanted.start().await)
 }
@@ -112,7 +112,7 @@ pub const FOLDER: &str = "SWITCHYARD_BENCH_FOLDER";
 pub const MASTER_KEY: &str = "11";
 
 /// Stores `count` waiting payments, as fast as it goes. Their customers are numbered from `first`.
-pub async fn fill(bench: &Bench, count: u64, first: u64) -> Result<()> {
+pub async fn fill(bench: &TestEngine, count: u64, first: u64) -> Result<()> {
     const AT_ONCE: u64 = 256;
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..AT_ONCE {

@@ -24,7 +24,7 @@ use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{NewConnection, NewWebhook};
 use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_engine::engine::{ConfirmRequest, NewPayment};
-use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
+use switchyard_engine::testing::{START, TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_records::NewCustomer;
 use switchyard_system::clock::Clock;
 use tokio::runtime::{Builder, Runtime};
@@ -65,7 +65,7 @@ thread_local! {
 struct House {
     runtime: Runtime,
     router: Router,
-    bench: Bench,
+    bench: TestEngine,
     connection: ConnectionId,
     /// The last callback that was looked at.
     heard: Option<Callback>,
@@ -82,9 +82,9 @@ impl House {
         let runtime = runtime.expect("a runtime");
         let (bench, connection, names, router) = runtime.block_on(async {
             let clock = Clock::manual(START);
-            let wanted = Wanted {
+            let wanted = TestEngineBuilder {
                 clock: clock.clone(),
-                ..Wanted::with(linked::gateways(&clock).await)
+                ..TestEngineBuilder::with(linked::gateways(&clock).await)
             };
             let bench = wanted.start().await;
             let connection = connect(&bench).await;
@@ -289,7 +289,7 @@ impl House {
 }
 
 /// The app's connection to the test gateway, whose callbacks have to be signed.
-async fn connect(bench: &Bench) -> ConnectionId {
+async fn connect(bench: &TestEngine) -> ConnectionId {
     let new = NewConnection {
         app: bench.keys.app,
         environment: Environment::Sandbox,
@@ -303,7 +303,7 @@ async fn connect(bench: &Bench) -> ConnectionId {
 }
 
 /// The reference of an attempt that its provider will not answer before it sends news.
-async fn waiting(bench: &Bench) -> String {
+async fn waiting(bench: &TestEngine) -> String {
     let id = initialize(bench).await;
     let choice = ConfirmRequest {
         method: METHOD.to_owned(),
@@ -341,7 +341,7 @@ async fn answered(router: &Router, id: &str) -> String {
     rest.split('"').next().unwrap_or_default().to_owned()
 }
 
-async fn initialize(bench: &Bench) -> TransactionId {
+async fn initialize(bench: &TestEngine) -> TransactionId {
     let new = NewPayment {
         amount: amount(2500, "USD"),
         description: "A teapot".to_owned(),
@@ -366,7 +366,7 @@ fn signature(body: &[u8]) -> String {
     base16ct::lower::encode_string(hmac::sign(&key, body).as_ref())
 }
 
-async fn names(bench: &Bench) -> BTreeMap<&'static str, String> {
+async fn names(bench: &TestEngine) -> BTreeMap<&'static str, String> {
     let keys = &bench.keys;
     let access = bench.engine.access();
     let webhook = access.create_webhook(NewWebhook {

@@ -3,7 +3,7 @@
 use switchyard_core::limits::AMOUNT_MAJOR;
 use switchyard_core::money::{Amount, Correction, Currency, Rate};
 use switchyard_core::time::Timestamp;
-use switchyard_engine::exchange_rates::fuzzing::{book, feed};
+use switchyard_engine::exchange_rates::fuzzing::{feed, rates};
 
 /// First byte: the currency. The rest: the text of an amount.
 pub fn amount(bytes: &[u8]) {
@@ -38,14 +38,14 @@ pub fn rates_feed(bytes: &[u8]) {
         .take(3)
         .map(|entry| (entry.from, entry.to))
         .collect();
-    let book = book(entries);
+    let rates = rates(entries);
     for (from, to) in some {
-        let there = book
+        let there = rates
             .quote(from, to, now)
             .expect("a rate that was just read");
         assert_eq!(there.way.first(), Some(&from));
         converts_upwards(there.rate, to);
-        let _ = book.quote(to, from, now);
+        let _ = rates.quote(to, from, now);
     }
 }
 

@@ -23,7 +23,7 @@ struct Config {
 }
 
 #[derive(Deserialize)]
-struct News {
+struct CallbackBody {
     reference: Option<String>,
     id: Option<String>,
     status: String,
@@ -87,6 +87,7 @@ impl Gateway for Misbehaving {
             "token" => token(cx).await,
             // Under an id that the test chose.
             "pending ch_9" => Ok(Outcome::pending().with_provider_id("ch_9")),
+            "pending ch_shared" => Ok(Outcome::pending().with_provider_id("ch_shared")),
             "never, then abort" | "never, then loop" | "panic twice" => {
                 end_badly(cx, &ask.description).await
             }
@@ -124,6 +125,9 @@ impl Gateway for Misbehaving {
             return Err(Fault::provider("the query itself fails"));
         }
         cx.log(LogLevel::Debug, "asked");
+        if ask.provider_id.as_deref() == Some("ch_shared") {
+            return Ok(Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"));
+        }
         if ask.method == "ask" {
             let config: Config = cx.config()?;
             cx.get(config.url).send().await?;
@@ -171,7 +175,7 @@ impl Gateway for Misbehaving {
     async fn callback(&self, cx: &Context, callback: Callback) -> Result<CallbackResult, Fault> {
         let config: Config = cx.config()?;
         let body = callback.body.bytes()?;
-        let Ok(news) = serde_json::from_slice::<News>(&body) else {
+        let Ok(news) = serde_json::from_slice::<CallbackBody>(&body) else {
             return Ok(CallbackResult::refused("no news"));
         };
         match news.does.as_deref() {

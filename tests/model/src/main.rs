@@ -10,6 +10,7 @@ use switchyard_model::call;
 use switchyard_model::search::{Bounds, Found};
 use switchyard_model::story::tell;
 use switchyard_model::worlds::{asked, explore_all, long, short};
+use switchyard_progress::{Progress, Unit};
 
 /// Explore every history of one payment or payout up to a bound
 #[derive(Parser)]
@@ -56,9 +57,13 @@ fn main() -> anyhow::Result<ExitCode> {
         states: arguments.states,
         threads: arguments.threads,
     };
+    let total = scopes.len() as u64;
+    let progress = Progress::begin("explore", Some(total), Unit::Things("scopes"));
     let (explored, rules) = explore_all(&scopes, bounds, arguments.rules, |explored| {
-        print_row(&explored.scope.name(), &explored.found);
+        progress.without_bar(|| print_row(&explored.scope.name(), &explored.found));
+        progress.add(1);
     });
+    drop(progress);
     let mut is_kept = true;
     for explored in &explored {
         is_kept &= explored.found.is_closed;

@@ -45,7 +45,7 @@ struct Answer {
 
 /// Body of a callback: its charge is paid.
 #[derive(Deserialize)]
-struct News {
+struct CallbackBody {
     reference: String,
     /// In the currency's smallest unit.
     minor: i64,
@@ -201,7 +201,7 @@ impl Gateway for Programmable {
     async fn callback(&self, cx: &Context, callback: Callback) -> Result<CallbackResult, Fault> {
         let config: Config = cx.config()?;
         let body = callback.body.bytes()?;
-        let Ok(news) = serde_json::from_slice::<News>(&body) else {
+        let Ok(news) = serde_json::from_slice::<CallbackBody>(&body) else {
             return Ok(CallbackResult::refused("this is no news of this provider"));
         };
         let result = match callback.header("x-signature") {

@@ -34,7 +34,7 @@ struct Config {
 
 /// Body of a provider's response or callback.
 #[derive(Deserialize)]
-struct News {
+struct ProviderBody {
     reference: String,
     id: String,
     status: String,
@@ -111,7 +111,7 @@ impl Gateway for Simulated {
         if !is_signed && !is_planted(faults::Fault::ForgeryBelieved) {
             return Ok(CallbackResult::refused("the signature does not fit"));
         }
-        let Ok(news) = serde_json::from_slice::<News>(&body) else {
+        let Ok(news) = serde_json::from_slice::<ProviderBody>(&body) else {
             return Ok(CallbackResult::refused("this is no news"));
         };
         let (reference, id) = (news.reference.clone(), news.id.clone());
@@ -191,7 +191,7 @@ struct Token {
     expires_in: u64,
 }
 
-fn outcome(news: News) -> Result<Outcome, Fault> {
+fn outcome(news: ProviderBody) -> Result<Outcome, Fault> {
     let outcome = match news.status.as_str() {
         "paid" => Outcome::Succeeded {
             provider_id: None,

@@ -4,17 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use switchyard_core::environment::Environment;
-use switchyard_core::ids::AppId;
 use switchyard_core::time::Timestamp;
-use switchyard_core::transaction::{
-    AttemptState, CaseReason, Event, Recorded, Status, Transaction,
-};
+use switchyard_core::transaction::{AttemptState, CaseReason, Event, Recorded, Transaction};
 use switchyard_engine::engine::Engine;
 use switchyard_engine::mail;
 use switchyard_engine::testing::START;
 use switchyard_engine::webhook::DeliveryStatus;
 use switchyard_gateway_host::{Overview, provider_calls};
-use switchyard_records::{ListQuery, SearchQuery, SearchText};
 use switchyard_store::Disk;
 use switchyard_store::{Direction, Table};
 
@@ -24,9 +20,10 @@ use crate::life::{EXACT_UNTIL, Ended, Life};
 use crate::panics;
 use crate::plan::Plan;
 use crate::promises::{
-    Broken, Evidence, GivenUp, Peace, Posted, Sighting, Stored, StoredAttempt, Total, broken,
+    Broken, Evidence, GivenUp, Peace, Posted, Sighting, Stored, StoredAttempt, broken,
 };
 use crate::reached::Reached;
+use crate::totals;
 use crate::world::{SECOND, Shared, nature};
 
 /// Options for running a history.
@@ -281,8 +278,7 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
     let given_up = given_up(engine, image).await;
     let posted = posted(engine).await;
     let gateways = in_force(engine).await;
-    let mut totals = totals(disk, engine).await;
-    totals.extend(searches(disk, engine).await);
+    let totals = totals::compared(&transactions(disk), engine).await;
     let mut secrets = world.lock().evidence.codes.clone();
     secrets.push(image::CALLBACK_SECRET.to_owned());
     let rows = disk.rows();
@@ -313,99 +309,6 @@ pub async fn gather(world: &Shared, disk: &Disk, engine: &Engine, image: &Image)
     world.evidence.given_up = given_up;
     world.evidence.outbox = outbox;
     world.evidence.totals = totals;
-}
-
-/// Compares the totals of each list, by status and without a filter, with the rows on the disk.
-async fn totals(disk: &Disk, engine: &Engine) -> Vec<Total> {
-    let all = transactions(disk);
-    let mut totals = Vec::new();
-    let lists: BTreeSet<_> = all
-        .iter()
-        .map(|(_, tx)| (tx.app, tx.environment, tx.kind()))
-        .collect();
-    for (app, environment, kind) in lists {
-        let statuses = Status::ALL.into_iter().map(Some);
-        for status in statuses.chain([None]) {
-            let query = ListQuery {
-                app,
-                environment,
-                kind,
-                status,
-                from: None,
-                to: None,
-                limit: 1,
-                page: 1,
-            };
-            let listing = engine.list(&query).await;
-            let stored = all.iter().filter(|(_, tx)| {
-                (tx.app, tx.environment, tx.kind()) == (app, environment, kind)
-                    && status.is_none_or(|status| status == tx.status())
-            });
-            totals.push(Total {
-                list: format!("{:?}s of {app} in {environment}, {status:?}", query.kind),
-                told: listing.map_or(u64::MAX, |listing| listing.total),
-                stored: stored.count() as u64,
-            });
-        }
-    }
-    totals
-}
-
-/// Compares the number of transactions that a search by each e-mail and by each reference finds
-/// with the rows on the disk.
-async fn searches(disk: &Disk, engine: &Engine) -> Vec<Total> {
-    let all: Vec<_> = transactions(disk).into_iter().map(|(_, tx)| tx).collect();
-    let texts = |tx: &Transaction| {
-        let references = tx
-            .attempts
-            .iter()
-            .map(|attempt| attempt.reference.to_string());
-        let texts = references.chain([tx.customer.email.clone()]);
-        texts.collect::<Vec<_>>()
-    };
-    let wanted: BTreeSet<_> = all
-        .iter()
-        .flat_map(|tx| {
-            texts(tx)
-                .into_iter()
-                .map(|text| (tx.app, tx.environment, text))
-        })
-        .collect();
-    let mut totals = Vec::new();
-    for (app, environment, text) in wanted {
-        let stored = all.iter().filter(|tx| {
-            (tx.app, tx.environment) == (app, environment) && texts(tx).contains(&text)
-        });
-        totals.push(Total {
-            list: format!("search for {text} of {app} in {environment}"),
-            told: found(engine, app, environment, &text)
-                .await
-                .unwrap_or(u64::MAX),
-            stored: stored.count() as u64,
-        });
-    }
-    totals
-}
-
-/// Counts the transactions on all pages of a search. `None`: it failed.
-async fn found(engine: &Engine, app: AppId, environment: Environment, text: &str) -> Option<u64> {
-    let mut query = SearchQuery {
-        app,
-        environment,
-        kind: None,
-        text: SearchText::parse(text).ok()?,
-        before: None,
-        limit: 3,
-    };
-    let mut count = 0;
-    loop {
-        let page = engine.search(&query).await.ok()?;
-        count += page.items.len() as u64;
-        if page.more.is_none() {
-            return Some(count);
-        }
-        query.before = page.more;
-    }
 }
 
 fn told(

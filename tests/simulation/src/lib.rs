@@ -16,6 +16,7 @@ mod panics;
 pub mod plan;
 pub mod promises;
 pub mod reached;
+mod totals;
 mod world;
 
 /// Seeds that once failed, one at the beginning of each line, followed by the defect that it found.

@@ -16,7 +16,9 @@ use switchyard_engine::engine::{
 };
 use switchyard_engine::exchange_rates::{ExchangeRates, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
-use switchyard_engine::idempotency::{Answer, Begin, Idempotency, KeyedRequest, Once, Route};
+use switchyard_engine::idempotency::{
+    Answer, Begin, Idempotency, KeyedRequest, KeyedResponse, Route,
+};
 use switchyard_engine::quota::LimitSettings;
 use switchyard_engine::testing::{START, amount, customer};
 use switchyard_records::NewCustomer;
@@ -258,7 +260,7 @@ impl Hands {
                     }
                 }
             }
-            Deed::CallBack { letter, tries } => self.call_back(letter, tries).await,
+            Deed::CallBack { index, tries } => self.call_back(index, tries).await,
             Deed::TypeCode { order, tries } => self.type_code(order, tries).await,
             Deed::Operate { turn } => self.operate(turn).await,
             Deed::OperateNow => {
@@ -312,7 +314,7 @@ impl Hands {
         &self,
         caller: &Caller,
         order: usize,
-        once: Option<&Once<'_>>,
+        once: Option<&KeyedResponse<'_>>,
     ) -> Result<TransactionId, EngineError> {
         let asked = self.world.lock().orders[order].clone();
         let amount = amount(asked.minor, "USD");
@@ -373,9 +375,10 @@ impl Hands {
             Begin::Replay(answer) => return Ok(answer.body),
             Begin::Differs(_) | Begin::InFlight => return Err(EngineError::Overtaken),
         };
-        let once = Once {
+        let once = KeyedResponse {
             pending: &pending,
             answer: &kept,
+            with: None,
         };
         let made = self.initialize(caller, order, Some(&once)).await;
         made.map(|id| id.to_string())
@@ -457,17 +460,17 @@ impl Hands {
         self.saw("the payer, who types a code,", order, submitted.map(Some));
     }
 
-    async fn call_back(&self, letter: usize, tries: u32) {
+    async fn call_back(&self, index: usize, tries: u32) {
         let calling = {
             let mut world = self.world.lock();
-            let calling = world.evidence.callings[letter].clone();
+            let calling = world.evidence.callings[index].clone();
             if calling.acknowledged_at.is_some() && tries > 0 {
                 return;
             }
             if tries < CALLS {
                 let pause = (20 * SECOND) << tries;
                 let again = Deed::CallBack {
-                    letter,
+                    index,
                     tries: tries + 1,
                 };
                 world.later(pause, Happening::Deed(again));
@@ -503,7 +506,7 @@ impl Hands {
         ));
         if taken.is_ok() && !world.is_dead {
             let now = world.now();
-            world.evidence.callings[letter].acknowledged_at = Some(now);
+            world.evidence.callings[index].acknowledged_at = Some(now);
         }
     }
 

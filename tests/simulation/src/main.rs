@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use switchyard_progress::{Progress, Unit};
 use switchyard_simulation::faults::Fault;
 use switchyard_simulation::plan::Plan;
 use switchyard_simulation::promises::{breaks, found};
@@ -118,8 +119,9 @@ fn command(seed: u64, crowd: usize, fault: Option<Fault>) -> String {
 fn many(arguments: &Arguments) -> ExitCode {
     let run = Run::new(arguments);
     on_threads(arguments.threads, &|| run.work());
-    let total = run.so_far();
-    total.print(run.lasted());
+    let (total, lasted) = (run.so_far(), run.lasted());
+    drop(run);
+    total.print(lasted);
     println!("{}", total.reached);
     // This many histories must cover every lie and event; fewer need not.
     let has_gap = total.histories >= ENOUGH && !total.reached.missing().is_empty();
@@ -141,6 +143,7 @@ struct Run<'a> {
     turn: AtomicU64,
     total: Mutex<Total>,
     failed: AtomicBool,
+    progress: Progress,
 }
 
 impl<'a> Run<'a> {
@@ -151,13 +154,16 @@ impl<'a> Run<'a> {
     fn new(arguments: &'a Arguments) -> Self {
         let is_planted = arguments.fault.is_some();
         let corpus = if is_planted { "" } else { CORPUS };
+        let corpus: Vec<_> = corpus.lines().filter_map(known).collect();
+        let total = corpus.len() as u64 + arguments.seeds;
         Self {
             arguments,
             began: Instant::now(),
-            corpus: corpus.lines().filter_map(known).collect(),
+            corpus,
             turn: AtomicU64::new(0),
             total: Mutex::default(),
             failed: AtomicBool::new(false),
+            progress: Progress::begin("simulate", Some(total), Unit::Things("histories")),
         }
     }
 
@@ -170,9 +176,8 @@ impl<'a> Run<'a> {
         while let Some((seed, crowd)) = self.next() {
             let history = run(Plan::of(seed).crowded(crowd), options);
             let so_far = self.add(&history);
-            if so_far.histories.is_multiple_of(TELLS) {
-                so_far.print(self.lasted());
-            }
+            self.progress.of(self.expected(&so_far));
+            self.progress.at(u64::from(so_far.histories));
             if !history.broken.is_empty() {
                 self.tell(&history, crowd);
             }
@@ -195,16 +200,33 @@ impl<'a> Run<'a> {
         Some(known.copied().unwrap_or_else(next))
     }
 
+    /// Estimated number of histories of the whole run: the minimum of each kind must be reached.
+    fn expected(&self, so_far: &Total) -> u64 {
+        let arguments = self.arguments;
+        let histories = f64::from(so_far.histories);
+        let by = |minimum: f64, reached: f64| match reached > 0.0 {
+            true => (histories * minimum / reached).ceil() as u64,
+            false => 0,
+        };
+        let by_time = by(arguments.seconds as f64, self.lasted().as_secs_f64());
+        let by_size = by(arguments.transactions as f64, so_far.transactions as f64);
+        let by_seeds = self.corpus.len() as u64 + arguments.seeds;
+        by_seeds.max(by_time).max(by_size)
+    }
+
     /// Prints a broken promise and the command that replays it. Without `--all`, also prints the
     /// first failed history with all its lines.
     fn tell(&self, history: &History, crowd: usize) {
         let (seed, fault) = (history.seed, self.arguments.fault);
         if self.arguments.all {
             let what = &history.broken[0];
-            println!("{what}; replay it: {}", command(seed, crowd, fault));
+            self.progress
+                .without_bar(|| println!("{what}; replay it: {}", command(seed, crowd, fault)));
         } else if !self.failed.swap(true, Ordering::Relaxed) {
-            report(history, crowd, fault);
-            replay(seed, crowd, fault);
+            self.progress.without_bar(|| {
+                report(history, crowd, fault);
+                replay(seed, crowd, fault);
+            });
         }
     }
 
@@ -241,9 +263,6 @@ fn on_threads(threads: Option<usize>, work: &(impl Fn() + Sync)) {
         }
     });
 }
-
-/// Histories between two progress lines.
-const TELLS: u32 = 1_000;
 
 #[derive(Clone, Default)]
 struct Total {
@@ -288,21 +307,26 @@ impl Total {
 fn plant(arguments: &Arguments, seeds: u64) -> ExitCode {
     let next = AtomicU64::new(0);
     let missed = AtomicBool::new(false);
+    let total = Fault::ALL.len() as u64;
+    let progress = Progress::begin("plant faults", Some(total), Unit::Things("faults"));
     let work = || {
         while let Ok(turn) = usize::try_from(next.fetch_add(1, Ordering::Relaxed))
             && let Some(fault) = Fault::ALL.get(turn).copied()
         {
-            match found(fault, arguments.from..arguments.from + seeds) {
-                Some((seed, broken)) => println!("{fault:?} is found with seed {seed}: {broken}"),
+            let line = match found(fault, arguments.from..arguments.from + seeds) {
+                Some((seed, broken)) => format!("{fault:?} is found with seed {seed}: {broken}"),
                 None => {
-                    let rule = breaks(fault);
-                    println!("{fault:?} IS NOT FOUND within {seeds} seeds: it breaks {rule}");
                     missed.store(true, Ordering::Relaxed);
+                    let rule = breaks(fault);
+                    format!("{fault:?} IS NOT FOUND within {seeds} seeds: it breaks {rule}")
                 }
-            }
+            };
+            progress.without_bar(|| println!("{line}"));
+            progress.add(1);
         }
     };
     on_threads(arguments.threads, &work);
+    drop(progress);
     match missed.into_inner() {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,

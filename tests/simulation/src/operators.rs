@@ -180,7 +180,7 @@ impl Hands {
     pub(crate) async fn catch_up(&self, webhook: usize) {
         {
             let mut world = self.world.lock();
-            if world.desk.caught_up.contains(&webhook) {
+            if world.operator_state.caught_up.contains(&webhook) {
                 return;
             }
             let patience = i64::try_from(world.patience.between(60, 120)).unwrap_or(60) * SECOND;
@@ -216,7 +216,7 @@ impl Hands {
         }
         let mut world = self.world.lock();
         if !world.is_dead {
-            world.desk.caught_up.insert(webhook);
+            world.operator_state.caught_up.insert(webhook);
         }
     }
 

@@ -4,9 +4,11 @@
 #![expect(clippy::print_stdout, reason = "output of a command")]
 
 use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use switchyard_tests::sweep::restores::{self, Restores};
 use switchyard_tests::sweep::{Broken, Sweep, run};
 
@@ -23,10 +25,11 @@ async fn main() -> ExitCode {
     let what = arguments.next();
     let mut number = || arguments.next().and_then(|given| given.parse().ok());
     let (Some(what), Some(times), Some(rate)) = (what, number(), number()) else {
-        eprintln!("usage: sweep kills|restores <how often> <orders a second>");
+        eprintln!("usage: sweep kills|restores <how often> <orders a second> [<chart of kills>]");
         return ExitCode::FAILURE;
     };
-    match sweep(&what, times, rate).await {
+    let chart = arguments.next().map(PathBuf::from);
+    match sweep(&what, times, rate, chart.as_deref()).await {
         Ok(figures) => {
             println!("{figures}");
             ExitCode::SUCCESS
@@ -43,7 +46,13 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn sweep(what: &str, times: u32, rate: u32) -> anyhow::Result<Box<dyn Display>> {
+/// `chart`: file for the recovery times of a sweep of kills.
+async fn sweep(
+    what: &str,
+    times: u32,
+    rate: u32,
+    chart: Option<&Path>,
+) -> anyhow::Result<Box<dyn Display>> {
     // The gateway was built beside this program.
     let programmable = std::env::current_exe()?.with_file_name("libgateway_programmable.so");
     let kills = Sweep {
@@ -57,7 +66,15 @@ async fn sweep(what: &str, times: u32, rate: u32) -> anyhow::Result<Box<dyn Disp
         slowdown_limit: Some(SLOWDOWN_LIMIT),
     };
     Ok(match what {
-        "kills" => Box::new(run(kills, &programmable).await?),
+        "kills" => {
+            let figures = run(kills, &programmable).await?;
+            if let Some(file) = chart {
+                std::fs::create_dir_all(file.parent().context("the chart has a folder")?)?;
+                std::fs::write(file, figures.chart()?)?;
+                eprintln!("chart of recovery times: {}", file.display());
+            }
+            Box::new(figures)
+        }
         "restores" => Box::new(restores::run(restores, &programmable).await?),
         other => anyhow::bail!("no sweep of {other}"),
     })

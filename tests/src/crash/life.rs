@@ -15,7 +15,7 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::engine::{ConfirmRequest, EngineSettings};
 use switchyard_engine::mail::MailSettings;
-use switchyard_engine::testing::{Bench, Wanted};
+use switchyard_engine::testing::{TestEngine, TestEngineBuilder};
 use switchyard_engine::webhook::WebhookSettings;
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::NewCustomer;
@@ -32,7 +32,7 @@ use crate::gateways::workers;
 
 /// A process that may die at any moment; what clients ask of it then is never answered.
 pub struct Life<'o> {
-    pub bench: Bench,
+    pub bench: TestEngine,
     pub gateways: Gateways,
     pub(super) outside: &'o Outside,
     router: Router,
@@ -69,12 +69,12 @@ impl<'o> Life<'o> {
         gateways.keep_in(&store).await?;
         let keys = outside.keys.lock();
         let keys = keys.unwrap_or_else(PoisonError::into_inner).clone();
-        let wanted = Wanted {
+        let wanted = TestEngineBuilder {
             store,
             clock: outside.clock.clone(),
             settings: settings_of(outside),
             keys,
-            ..Wanted::with(gateways.clone())
+            ..TestEngineBuilder::with(gateways.clone())
         };
         // A bench that does not start panics: here because its store is dead.
         let bench = tokio::spawn(wanted.start()).await?;

@@ -59,13 +59,13 @@ pub(super) fn is_called_about(word: &str) -> bool {
 }
 
 /// Takes the charge, and has the callback follow. Returns when its request may be answered.
-pub(super) async fn follow_up(desk: &Shared, charge: Charge) {
+pub(super) async fn follow_up(state: &Shared, charge: Charge) {
     let manner = {
-        let mut desk = lock(desk);
-        if desk.callee.is_none() || desk.calls.contains_key(&charge.reference) {
+        let mut state = lock(state);
+        if state.callee.is_none() || state.calls.contains_key(&charge.reference) {
             return;
         }
-        let manner = Manner::of(desk.calls.len() as u64);
+        let manner = Manner::of(state.calls.len() as u64);
         let called = Called {
             transaction: charge.request["transaction"]
                 .as_str()
@@ -76,11 +76,11 @@ pub(super) async fn follow_up(desk: &Shared, charge: Charge) {
             open: 1 + u32::from(manner.is_twice),
             ..Called::default()
         };
-        desk.calls.insert(charge.reference.clone(), called);
+        state.calls.insert(charge.reference.clone(), called);
         manner
     };
     let overtakes = manner.after.is_zero();
-    tokio::spawn(call(desk.clone(), charge, manner));
+    tokio::spawn(call(state.clone(), charge, manner));
     if overtakes {
         tokio::time::sleep(OVERTAKEN).await;
     }
@@ -108,23 +108,23 @@ impl Manner {
 }
 
 /// Moves the money, and sends the callback.
-async fn call(desk: Shared, charge: Charge, manner: Manner) {
+async fn call(state: Shared, charge: Charge, manner: Manner) {
     tokio::time::sleep(manner.after).await;
     let slot = charge.request["slot"].as_u64().unwrap_or_default();
     // A provider that hangs sends nothing either.
-    while lock(&desk).hangs == Some(slot) {
+    while lock(&state).hangs == Some(slot) {
         tokio::time::sleep(PAUSE).await;
     }
-    lock(&desk).is_paid(&charge.reference);
-    tokio::join!(tell(&desk, &charge), async {
+    lock(&state).is_paid(&charge.reference);
+    tokio::join!(tell(&state, &charge), async {
         if manner.is_twice {
-            tell(&desk, &charge).await;
+            tell(&state, &charge).await;
         }
     });
 }
 
 /// Sends it until it is acknowledged.
-async fn tell(desk: &Shared, charge: &Charge) {
+async fn tell(state: &Shared, charge: &Charge) {
     let news = json!({
         "reference": charge.reference,
         "minor": charge.request["minor"],
@@ -132,13 +132,13 @@ async fn tell(desk: &Shared, charge: &Charge) {
     });
     let body = news.to_string().into_bytes();
     loop {
-        let Some((server, path, signature)) = next(desk, &charge.reference, &body) else {
+        let Some((server, path, signature)) = next(state, &charge.reference, &body) else {
             return;
         };
         let answer = server.post_signed(&path, body.clone(), signature).await;
         {
-            let mut desk = lock(desk);
-            let Some(called) = desk.calls.get_mut(&charge.reference) else {
+            let mut state = lock(state);
+            let Some(called) = state.calls.get_mut(&charge.reference) else {
                 return;
             };
             match answer {
@@ -160,10 +160,10 @@ async fn tell(desk: &Shared, charge: &Charge) {
 }
 
 /// Counts another request, and says where it goes and with which signature.
-fn next(desk: &Shared, reference: &str, body: &[u8]) -> Option<(Client, String, Option<String>)> {
-    let mut desk = lock(desk);
-    let callee = desk.callee.clone()?;
-    let called = desk.calls.get_mut(reference)?;
+fn next(state: &Shared, reference: &str, body: &[u8]) -> Option<(Client, String, Option<String>)> {
+    let mut state = lock(state);
+    let callee = state.callee.clone()?;
+    let called = state.calls.get_mut(reference)?;
     called.sent += 1;
     let connection = callee.connections.get(usize::try_from(called.slot).ok()?)?;
     let signature = called.is_signed.then(|| signature(callee.key, body));

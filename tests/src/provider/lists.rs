@@ -6,22 +6,22 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
-use super::{Desk, Entry, Shared, lock};
+use super::{Entry, ProviderState, Shared, lock};
 
 /// Charges of one page.
 const PAGE: usize = 50;
 
 /// Answers with a page, in the order of the references, from behind the one that the cursor names.
-pub(super) async fn list(State(desk): State<Shared>, Json(query): Json<Value>) -> Response {
-    let hangs = lock(&desk).hangs;
+pub(super) async fn list(State(state): State<Shared>, Json(query): Json<Value>) -> Response {
+    let hangs = lock(&state).hangs;
     if hangs.is_some() && hangs == query["slot"].as_u64() {
         return std::future::pending().await;
     }
-    page(&lock(&desk), &query)
+    page(&lock(&state), &query)
 }
 
-fn page(desk: &Desk, query: &Value) -> Response {
-    if desk.fails_to_list {
+fn page(state: &ProviderState, query: &Value) -> Response {
+    if state.fails_to_list {
         return StatusCode::BAD_GATEWAY.into_response();
     }
     let (ask, after) = (&query["list"], query["list"]["cursor"].as_str());
@@ -33,8 +33,8 @@ fn page(desk: &Desk, query: &Value) -> Response {
             && created >= ask["from"].as_str()
             && created < ask["until"].as_str()
     };
-    let entries = desk.books.iter().filter(is_asked);
-    let shown = entries.filter_map(|(reference, entry)| shown(desk, reference, entry));
+    let entries = state.books.iter().filter(is_asked);
+    let shown = entries.filter_map(|(reference, entry)| shown(state, reference, entry));
     let mut charges: Vec<Value> = shown.take(PAGE + 1).collect();
     let next = (charges.len() > PAGE).then(|| {
         charges.truncate(PAGE);
@@ -44,11 +44,11 @@ fn page(desk: &Desk, query: &Value) -> Response {
 }
 
 /// A charge as it is listed; `None`: nothing was taken.
-fn shown(desk: &Desk, reference: &str, entry: &Entry) -> Option<Value> {
+fn shown(state: &ProviderState, reference: &str, entry: &Entry) -> Option<Value> {
     let status = match entry {
         entry if entry.charges > 0 => "paid",
-        _ if desk.waiting.contains(reference) => "waits",
-        _ if desk.declined.contains_key(reference) => "declined",
+        _ if state.waiting.contains(reference) => "waits",
+        _ if state.declined.contains_key(reference) => "declined",
         _ => return None,
     };
     Some(json!({

@@ -68,12 +68,12 @@ pub const NOWHERE: &str = "http://127.0.0.1:1";
 /// Serves until it is dropped.
 pub struct Provider {
     pub url: String,
-    desk: Shared,
+    state: Shared,
     _served: Loopback,
 }
 
 #[derive(Default)]
-struct Desk {
+struct ProviderState {
     books: Books,
     /// Times at which each transaction was first received, in order.
     heard: Vec<(Instant, String)>,
@@ -96,7 +96,7 @@ struct Desk {
     fails_to_list: bool,
 }
 
-type Shared = Arc<Mutex<Desk>>;
+type Shared = Arc<Mutex<ProviderState>>;
 
 impl Provider {
     /// # Panics
@@ -110,68 +110,68 @@ impl Provider {
     /// # Panics
     /// When this machine has no port left.
     pub async fn behind(something: impl FnOnce(Router) -> Router) -> Self {
-        let desk = Shared::default();
+        let state = Shared::default();
         let router = Router::new()
             .route("/charges", post(charge))
             .route("/charges/{reference}", get(look_up))
             .route("/charges/list", post(list))
-            .with_state(desk.clone());
+            .with_state(state.clone());
         let served = Loopback::serve(something(router)).await;
         let served = served.expect("a port is free");
         Self {
             url: served.url.clone(),
-            desk,
+            state,
             _served: served,
         }
     }
 
     pub fn books(&self) -> Books {
-        lock(&self.desk).books.clone()
+        lock(&self.state).books.clone()
     }
 
     /// Empties the books.
     pub fn forget(&self) {
-        *lock(&self.desk) = Desk::default();
+        *lock(&self.state) = ProviderState::default();
     }
 
     /// After this call, each request through this connection is executed and not answered, be it a
     /// charge or a query.
     pub fn hang(&self, slot: Option<u64>) {
-        lock(&self.desk).hangs = slot;
+        lock(&self.state).hangs = slot;
     }
 
     /// Answers each later request for a list with 502.
     pub fn fail_to_list(&self) {
-        lock(&self.desk).fails_to_list = true;
+        lock(&self.state).fails_to_list = true;
     }
 
     /// Moves the money of the next charge that goes well twice.
     pub fn double_next(&self) {
-        lock(&self.desk).doubles = true;
+        lock(&self.state).doubles = true;
     }
 
     /// Answers that are held go out now, and those that would be held later go at once.
     pub fn let_go(&self) {
-        lock(&self.desk).is_let_go.send_replace(true);
+        lock(&self.state).is_let_go.send_replace(true);
     }
 
     /// Moves the money of a transaction that waits for it, as if its payer had paid now.
     pub fn pay(&self, transaction: &str) {
-        let mut desk = lock(&self.desk);
-        let about = desk
+        let mut state = lock(&self.state);
+        let about = state
             .books
             .iter()
             .filter(|(_, entry)| entry.transaction == transaction);
         let about: Vec<String> = about.map(|(reference, _)| reference.clone()).collect();
         for reference in about {
-            desk.is_paid(&reference);
+            state.is_paid(&reference);
         }
     }
 
     /// Sends callbacks after this call: to these connections of this server, by slot; signed ones
     /// with this key.
     pub fn call_back(&self, server: Client, connections: Vec<String>, key: &'static str) {
-        lock(&self.desk).callee = Some(Callee {
+        lock(&self.state).callee = Some(Callee {
             server,
             connections,
             key,
@@ -180,21 +180,21 @@ impl Provider {
 
     /// Results of the callbacks.
     pub fn calls(&self) -> Calls {
-        lock(&self.desk).calls.clone()
+        lock(&self.state).calls.clone()
     }
 
     /// The references that it was asked about before they were submitted, if they ever were.
     pub fn asked_in_vain(&self) -> BTreeSet<String> {
-        lock(&self.desk).in_vain.clone()
+        lock(&self.state).in_vain.clone()
     }
 
     /// Which transactions were submitted or asked about since this was last called, and when.
     pub fn heard(&self) -> Vec<(Instant, String)> {
-        std::mem::take(&mut lock(&self.desk).heard)
+        std::mem::take(&mut lock(&self.state).heard)
     }
 }
 
-impl Desk {
+impl ProviderState {
     /// The money of a charge that waits for it moves, once.
     fn is_paid(&mut self, reference: &str) {
         if self.waiting.remove(reference)
@@ -205,21 +205,21 @@ impl Desk {
     }
 }
 
-async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Response {
+async fn charge(State(state): State<Shared>, Json(request): Json<Value>) -> Response {
     let text = |name: &str| request[name].as_str().unwrap_or_default().to_owned();
     let word = text("word");
     let (hangs, mut is_let_go) = {
-        let mut desk = lock(&desk);
+        let mut state = lock(&state);
         let transaction = text("transaction");
-        desk.heard.push((Instant::now(), transaction.clone()));
+        state.heard.push((Instant::now(), transaction.clone()));
         if word == "waits" || is_called_about(&word) {
-            desk.waiting.insert(text("reference"));
+            state.waiting.insert(text("reference"));
         }
         if matches!(&*word, "busy" | "sick" | "no") {
-            desk.declined.insert(text("reference"), word.clone());
+            state.declined.insert(text("reference"), word.clone());
         }
-        let times = 1 + u32::from(word == "ok" && std::mem::take(&mut desk.doubles));
-        let entry = desk.books.entry(text("reference"));
+        let times = 1 + u32::from(word == "ok" && std::mem::take(&mut state.doubles));
+        let entry = state.books.entry(text("reference"));
         let entry = entry.or_insert_with(|| Entry {
             transaction,
             requests: 0,
@@ -236,24 +236,24 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
         entry.requests += 1;
         let moves = word == "ok" || word == "held" || word.ends_with("_done");
         entry.charges += u32::from(moves) * times;
-        let hangs = desk.hangs.is_some() && desk.hangs == request["slot"].as_u64();
-        (hangs, desk.is_let_go.subscribe())
+        let hangs = state.hangs.is_some() && state.hangs == request["slot"].as_u64();
+        (hangs, state.is_let_go.subscribe())
     };
     if is_called_about(&word) {
         let reference = text("reference");
-        follow_up(&desk, Charge { reference, request }).await;
+        follow_up(&state, Charge { reference, request }).await;
     }
     if hangs {
         return std::future::pending().await;
     }
     match word.as_str() {
-        "ok" => said("paid"),
-        "signed" | "hint" => said("waits"),
+        "ok" => status_response("paid"),
+        "signed" | "hint" => status_response("waits"),
         "held" => {
-            let _ = is_let_go.wait_for(|may_go| *may_go).await; // the desk is gone when the test is over
-            said("paid")
+            let _ = is_let_go.wait_for(|may_go| *may_go).await; // the state is gone when the test is over
+            status_response("paid")
         }
-        "busy" | "sick" | "no" | "waits" => said(&word),
+        "busy" | "sick" | "no" | "waits" => status_response(&word),
         "broken_done" | "broken" => StatusCode::BAD_GATEWAY.into_response(),
         "silent_done" | "silent" => std::future::pending().await,
         // Ends the task of the connection, and the connection with it, without a word.
@@ -261,30 +261,30 @@ async fn charge(State(desk): State<Shared>, Json(request): Json<Value>) -> Respo
     }
 }
 
-fn said(status: &str) -> Response {
+fn status_response(status: &str) -> Response {
     Json(json!({ "status": status })).into_response()
 }
 
-async fn look_up(State(desk): State<Shared>, Path(reference): Path<String>) -> Response {
+async fn look_up(State(state): State<Shared>, Path(reference): Path<String>) -> Response {
     let answer = {
-        let mut desk = lock(&desk);
-        let (hangs, waits) = (desk.hangs, desk.waiting.contains(&reference));
-        let declined = desk.declined.get(&reference).cloned();
-        match desk.books.get_mut(&reference) {
+        let mut state = lock(&state);
+        let (hangs, waits) = (state.hangs, state.waiting.contains(&reference));
+        let declined = state.declined.get(&reference).cloned();
+        match state.books.get_mut(&reference) {
             None => {
-                desk.in_vain.insert(reference);
+                state.in_vain.insert(reference);
                 Some(StatusCode::NOT_FOUND.into_response())
             }
             Some(entry) => {
                 entry.queries += 1;
                 let (slot, moved) = (entry.slot, entry.charges > 0);
                 let transaction = entry.transaction.clone();
-                desk.heard.push((Instant::now(), transaction));
+                state.heard.push((Instant::now(), transaction));
                 let known = match (moved, waits, declined) {
                     (true, ..) => StatusCode::OK.into_response(),
                     (false, true, _) => StatusCode::TOO_EARLY.into_response(),
                     (false, false, Some(word)) => {
-                        (StatusCode::PAYMENT_REQUIRED, said(&word)).into_response()
+                        (StatusCode::PAYMENT_REQUIRED, status_response(&word)).into_response()
                     }
                     (false, false, None) => StatusCode::NOT_FOUND.into_response(),
                 };
@@ -298,6 +298,6 @@ async fn look_up(State(desk): State<Shared>, Path(reference): Path<String>) -> R
     }
 }
 
-fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<ProviderState>) -> MutexGuard<'_, ProviderState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

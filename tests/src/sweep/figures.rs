@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use switchyard_charts::Words;
 use switchyard_core::time::Timestamp;
 
 use super::callbacks::Stored;
@@ -27,7 +28,9 @@ pub struct Figures {
     /// Movements in the provider's ledger.
     pub charges: u64,
     pub references: usize,
-    /// Times from a start until the program was ready, sorted.
+    /// Times from a start until the program was ready, in order of the kills.
+    pub recoveries: Vec<Duration>,
+    /// The same times, sorted.
     pub ready: Vec<Duration>,
     /// Times from a start until a transaction that was open at the kill resumed, sorted.
     pub resumed: Vec<Duration>,
@@ -152,6 +155,7 @@ impl Figures {
             ends: ["success", "failed", "initiated"].map(ended),
             charges: charges.sum(),
             references: evidence.books.len(),
+            recoveries: lives.ready.clone(),
             ready: sorted(lives.ready),
             resumed: sorted(lives.resumed),
             whole: lives.whole,
@@ -165,6 +169,14 @@ impl Figures {
             events: evidence.letters.len(),
             callbacks: Callbacks::of(evidence, &lives.starts),
         }
+    }
+
+    /// Chart of the time after each kill until the program was ready, as SVG.
+    ///
+    /// # Errors
+    /// Without a kill.
+    pub fn chart(&self) -> anyhow::Result<String> {
+        recovery_chart(&self.recoveries, &spread(&self.ready))
     }
 
     /// Rows about the load.
@@ -272,6 +284,17 @@ impl fmt::Display for Figures {
     }
 }
 
+/// `spread`: the statement about the times in words.
+fn recovery_chart(recoveries: &[Duration], spread: &str) -> anyhow::Result<String> {
+    let times: Vec<f64> = recoveries.iter().map(Duration::as_secs_f64).collect();
+    let words = Words {
+        title: "Time until the program is ready, after each kill",
+        description: &format!("Ready after {} kills: {spread}.", times.len()),
+        unit: "seconds",
+    };
+    switchyard_charts::times(&words, &times)
+}
+
 /// Median, 99th percentile and maximum of sorted times.
 fn spread(times: &[Duration]) -> String {
     let at = |percent: usize| {
@@ -282,5 +305,22 @@ fn spread(times: &[Duration]) -> String {
             format!("{middle:.2?}, 99 of 100 within {late:.2?}, the last {last:.2?}")
         }
         _ => "never".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chart_has_a_bar_for_each_kill_and_says_the_spread() {
+        let times = [300, 100, 200].map(Duration::from_millis);
+        let mut sorted = times;
+        sorted.sort();
+        let svg = recovery_chart(&times, &spread(&sorted)).unwrap();
+        let words = "<desc>Ready after 3 kills: 200.00ms, 99 of 100 within 300.00ms, the last";
+        assert!(svg.contains(words), "{svg}");
+        assert_eq!(svg.matches("<rect ").count(), 3, "{svg}");
+        assert!(recovery_chart(&[], "never").is_err());
     }
 }

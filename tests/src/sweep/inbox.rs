@@ -21,13 +21,13 @@ const REFUSES: usize = 20;
 /// Webhook endpoint that serves until it is dropped.
 pub struct Inbox {
     pub url: String,
-    desk: Shared,
+    state: Shared,
     _served: Loopback,
 }
 
 /// Deliveries of one event of one transaction.
 #[derive(Clone, Debug, Default)]
-pub struct Letter {
+pub struct EventDeliveries {
     /// Position of its first delivery among all deliveries, acknowledged or not.
     pub first: usize,
     /// Ids under which it was acknowledged.
@@ -37,11 +37,11 @@ pub struct Letter {
 }
 
 /// Deliveries by transaction and event.
-pub type Letters = BTreeMap<(String, String), Letter>;
+pub type DeliveriesByEvent = BTreeMap<(String, String), EventDeliveries>;
 
 #[derive(Default)]
-struct Desk {
-    letters: Letters,
+struct InboxState {
+    letters: DeliveriesByEvent,
     heard: Vec<(Instant, String)>,
     deliveries: usize,
     unsigned: usize,
@@ -50,7 +50,7 @@ struct Desk {
     loses: Option<&'static str>,
 }
 
-type Shared = Arc<Mutex<Desk>>;
+type Shared = Arc<Mutex<InboxState>>;
 
 impl Inbox {
     pub async fn start() -> anyhow::Result<Self> {
@@ -59,25 +59,25 @@ impl Inbox {
 
     /// Starts with a layer around the router that receives every request.
     pub async fn behind(something: impl FnOnce(Router) -> Router) -> anyhow::Result<Self> {
-        let desk = Shared::default();
-        let router = Router::new().fallback(receive).with_state(desk.clone());
+        let state = Shared::default();
+        let router = Router::new().fallback(receive).with_state(state.clone());
         let served = Loopback::serve(something(router)).await?;
         Ok(Self {
             url: format!("{}/webhooks", served.url),
-            desk,
+            state,
             _served: served,
         })
     }
 
     /// Removes all deliveries.
     pub fn forget(&self) {
-        *self.lock() = Desk::default();
+        *self.lock() = InboxState::default();
     }
 
     /// Returns the acknowledged events of this transaction and the number of ids of each.
     pub fn events_of(&self, id: &str) -> BTreeMap<String, usize> {
-        let desk = self.lock();
-        let events = desk.letters.iter().filter(|((of, _), _)| of == id);
+        let state = self.lock();
+        let events = state.letters.iter().filter(|((of, _), _)| of == id);
         events
             .filter(|(_, letter)| !letter.ids.is_empty())
             .map(|((_, event), letter)| (event.clone(), letter.ids.len()))
@@ -87,14 +87,15 @@ impl Inbox {
     /// Whether this event of this transaction was acknowledged.
     pub fn has(&self, id: &str, event: &str) -> bool {
         let key = (id.to_owned(), event.to_owned());
-        let desk = self.lock();
-        desk.letters
+        let state = self.lock();
+        state
+            .letters
             .get(&key)
             .is_some_and(|letter| !letter.ids.is_empty())
     }
 
     /// Returns a copy of all deliveries.
-    pub fn letters(&self) -> Letters {
+    pub fn letters(&self) -> DeliveriesByEvent {
         self.lock().letters.clone()
     }
 
@@ -112,38 +113,38 @@ impl Inbox {
 
     /// Returns the number of requests, and of those not signed with [`SECRET`].
     pub fn deliveries(&self) -> (usize, usize) {
-        let desk = self.lock();
-        (desk.deliveries, desk.unsigned)
+        let state = self.lock();
+        (state.deliveries, state.unsigned)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn receive(State(desk): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn receive(State(state): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let header = |name: &str| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_owned()
     };
     let event: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-    desk.deliveries += 1;
+    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.deliveries += 1;
     if header("x-service-signature") != signature(SECRET, &body) {
-        desk.unsigned += 1;
+        state.unsigned += 1;
     }
     let (id, name) = (text(&event["data"]["id"]), text(&event["event"]));
-    let number = desk.deliveries;
+    let number = state.deliveries;
     let key = (id.clone(), name.clone());
-    let is_new = desk
+    let is_new = state
         .letters
         .get(&key)
         .is_none_or(|letter| letter.ids.is_empty());
-    if is_new && desk.loses.take_if(|lost| **lost == *name).is_some() {
+    if is_new && state.loses.take_if(|lost| **lost == *name).is_some() {
         return StatusCode::OK;
     }
-    let letter = desk.letters.entry(key).or_default();
+    let letter = state.letters.entry(key).or_default();
     if letter.first == 0 {
         letter.first = number;
     }
@@ -152,6 +153,6 @@ async fn receive(State(desk): State<Shared>, headers: HeaderMap, body: Bytes) ->
     }
     letter.contradicts_itself |= !name.ends_with(&format!(".{}", text(&event["data"]["status"])));
     letter.ids.insert(header("webhook-id"));
-    desk.heard.push((Instant::now(), id));
+    state.heard.push((Instant::now(), id));
     StatusCode::OK
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::callbacks;
 use super::figures::Figures;
-use super::inbox::Letters;
+use super::inbox::DeliveriesByEvent;
 use super::kills::Lives;
 use super::load::Fate;
 use super::operator::{self, Told};
@@ -138,7 +138,7 @@ fn was_never_sent(shown: &Value) -> bool {
 async fn end_may_come_first(
     site: &Site,
     made: &Made,
-    letters: &Letters,
+    letters: &DeliveriesByEvent,
 ) -> anyhow::Result<BTreeSet<String>> {
     let letter = |id: &str, end: &str| letters.get(&(id.to_owned(), format!("{}.{end}", kind(id))));
     let is_odd = |id: &&String| {

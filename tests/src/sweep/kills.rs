@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use switchyard_core::time::Timestamp;
+use switchyard_progress::{Progress, Unit};
 use tokio::time::Instant;
 
 use super::asked::Asked;
@@ -53,9 +54,10 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
         ..Lives::default()
     };
     lives.begin(&site);
+    let progress = Progress::begin("kill", Some(sweep.kills.into()), Unit::Things("kills"));
     for kill in 0..sweep.kills {
         match kill % WHOLE == FIRST_WHOLE {
-            true => lives.last_whole(&site, &load).await?,
+            true => lives.last_whole(&site, &load, &progress).await?,
             false => tokio::time::sleep(life(kill)).await,
         }
         site.server.kill().await?;
@@ -71,8 +73,10 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
         }
         site.server.ready().await?;
         lives.ready.push(lives.began.elapsed());
-        eprintln!("{}", progress(&load, kill, lives.began.elapsed()));
+        progress.line(&told(&load, kill, lives.began.elapsed()));
+        progress.at(u64::from(kill) + 1);
     }
+    drop(progress);
     let took = lives.first.elapsed();
     load.stop();
     loading.await??;
@@ -80,8 +84,8 @@ pub async fn run(sweep: Sweep, programmable: &Path) -> anyhow::Result<Figures> {
     judge::judge(&site, &load, lives, took).await
 }
 
-/// Progress line, because a sweep takes minutes.
-fn progress(load: &Load, kill: u32, ready: Duration) -> String {
+/// Line about the life that a kill began.
+fn told(load: &Load, kill: u32, ready: Duration) -> String {
     let told = load.told();
     let (made, payers, again) = (told.made.len(), told.payers.len(), told.again.len());
     let kill = kill + 1;
@@ -163,7 +167,12 @@ impl Lives {
 
     /// Waits until each open transaction is at work again. New orders pause once the permitted time
     /// has passed: otherwise each whole life leaves more open transactions than the one before.
-    async fn last_whole(&mut self, site: &Site, load: &Load) -> anyhow::Result<()> {
+    async fn last_whole(
+        &mut self,
+        site: &Site,
+        load: &Load,
+        progress: &Progress,
+    ) -> anyhow::Result<()> {
         let (life, late) = ((self.began, self.began_at), self.late.len());
         loop {
             self.listen(site);
@@ -181,9 +190,9 @@ impl Lives {
         load.pause(false);
         self.late.append(&mut self.asked.late);
         self.whole += 1;
-        eprintln!("{}", self.whole_life());
+        progress.line(&self.whole_life());
         for late in self.late.iter().skip(late) {
-            eprintln!("too late: {late}");
+            progress.line(&format!("too late: {late}"));
         }
         Ok(())
     }

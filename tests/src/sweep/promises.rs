@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::callbacks::{self, StoredCallbacks};
-use super::inbox::Letters;
+use super::inbox::DeliveriesByEvent;
 use super::load::{Fate, Promise};
 use crate::provider::{Books, Calls};
 
@@ -23,7 +23,7 @@ pub struct Evidence {
     pub calls: Calls,
     /// Callbacks as the program stored them.
     pub callbacks: StoredCallbacks,
-    pub letters: Letters,
+    pub letters: DeliveriesByEvent,
     /// Webhooks without a valid signature.
     pub unsigned: usize,
     /// Transactions that, by the program's record, failed because nothing was sent.
@@ -321,7 +321,7 @@ const SHOWN: usize = 5;
 pub(super) mod tests {
     use super::*;
     use crate::provider::{Entry, Order};
-    use crate::sweep::inbox::Letter;
+    use crate::sweep::inbox::EventDeliveries;
 
     pub(in crate::sweep) const PAID: &str = "py_paid";
     const DECLINED: &str = "po_declined";
@@ -348,7 +348,7 @@ pub(super) mod tests {
             let status = fate.status().to_owned();
             for event in ["initiated", &status] {
                 let letters = evidence.letters.len() + 1;
-                let letter = Letter {
+                let letter = EventDeliveries {
                     first: letters,
                     ids: BTreeSet::from([format!("evt_{letters}")]),
                     contradicts_itself: false,
@@ -382,7 +382,7 @@ pub(super) mod tests {
         rules.into_iter().collect()
     }
 
-    fn letter<'e>(evidence: &'e mut Evidence, id: &str, event: &str) -> &'e mut Letter {
+    fn letter<'e>(evidence: &'e mut Evidence, id: &str, event: &str) -> &'e mut EventDeliveries {
         let key = (id.to_owned(), format!("{}.{event}", kind(id)));
         evidence.letters.entry(key).or_default()
     }

@@ -40,6 +40,7 @@ pub(super) const SYSTEM: &[Uses] = &[
     ("resources", &[]),
     ("secrets", &["ids"]),
     ("simulation", &[]),
+    ("trace", &[]),
 ];
 
 /// Modules of `engine/users/src`, each with the modules that it may use.
@@ -264,17 +265,35 @@ pub(super) const API: &[Uses] = &[
     ),
     (
         "cli",
-        &["config", "error", "iso_timestamp", "operator", "serve"],
+        &[
+            "config",
+            "error",
+            "iso_timestamp",
+            "operator",
+            "serve",
+            "version",
+        ],
     ),
     ("client", &["state"]),
     ("config", &[]),
     (
         "console",
-        &["client", "frame", "operator", "pages", "state"],
+        &[
+            "client",
+            "error",
+            "export",
+            "frame",
+            "merchant",
+            "operator",
+            "pages",
+            "state",
+            "user_mail",
+        ],
     ),
     ("docs", &["error", "frame", "openapi", "operator", "state"]),
     ("envelope", &["error"]),
     ("error", &[]),
+    ("export", &[]),
     ("frame", &["error", "operations", "pages", "state"]),
     (
         "fuzzing",
@@ -315,11 +334,13 @@ pub(super) const API: &[Uses] = &[
             "config",
             "envelope",
             "error",
+            "export",
             "iso_timestamp",
             "merchant",
             "openapi",
             "operations",
             "state",
+            "user_mail",
         ],
     ),
     ("pages", &[]),
@@ -350,10 +371,12 @@ pub(super) const API: &[Uses] = &[
     ),
     ("slashes", &["error", "frame"]),
     ("state", &["geoip", "operations"]),
+    ("user_mail", &["state"]),
     (
         "utils",
         &["envelope", "frame", "merchant", "openapi", "state"],
     ),
+    ("version", &[]),
     ("without_key", &["client", "error", "state"]),
 ];
 

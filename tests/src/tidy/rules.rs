@@ -97,7 +97,17 @@ const fn ban(text: &'static str, within: Within, instead: &'static str) -> Ban {
     }
 }
 
+/// A text that makes or splits the key of a row by hand.
+const fn key_bytes(text: &'static str) -> Ban {
+    Ban {
+        only_under: "engine/",
+        except: KEY_BYTES,
+        ..ban(text, Within::CodeOutsideTests, KEYS)
+    }
+}
+
 const DO_IT: &str = "do it now, or open an issue and say what is missing in the docs";
+const CITE: &str = "name the page of docs/contract, or the standard";
 const CONTRACT: &str = "use a struct of api/src/operator/contract: the other side uses it, too";
 /// The configuration of a gateway, which its JSON schema describes, and the reading of any body.
 const FREE_FORM: &[&str] = &[
@@ -109,10 +119,19 @@ const FREE_FORM: &[&str] = &[
     "api/src/operator/form.rs",
     "api/src/operator/schema_checks.rs",
 ];
+const KEYS: &str = "make and read keys of rows with Key and KeyReader of engine/store/src/key.rs";
+/// The store, the rows with keys of fixed length, and hashes of ids.
+const KEY_BYTES: &[&str] = &[
+    "engine/records/src/",
+    "engine/store/src/",
+    "engine/src/webhook/outbox.rs",
+    "engine/src/webhook/payload.rs",
+];
 pub const BANS: &[Ban] = &[
     ban("FIXME", Within::Comments, DO_IT),
     ban("TODO", Within::Comments, DO_IT),
     ban("XXX", Within::Comments, DO_IT),
+    ban("specification", Within::Comments, CITE),
     Ban {
         only_under: "api/src/operator/",
         ..ban("json!", Within::CodeOutsideTests, CONTRACT)
@@ -126,6 +145,10 @@ pub const BANS: &[Ban] = &[
         only_under: "api/src/cli/",
         ..ban("pointer(", Within::CodeOutsideTests, CONTRACT)
     },
+    key_bytes(".ulid().to_bytes"),
+    key_bytes("Ulid::from_bytes"),
+    key_bytes(".as_micros().to_be_bytes"),
+    key_bytes("[0]].concat"),
 ];
 
 fn banned(source: &Source) -> Vec<Finding> {

@@ -1,7 +1,7 @@
 //! Callbacks of providers: the races, the forgeries, the kill. In-process engines where time has to
 //! move, a real server for HTTP.
 
-mod bench;
+mod fixture;
 mod races;
 mod reread;
 mod server;

@@ -1,19 +1,27 @@
 //! Redirect, answer, poll and callback come in any order, and twice, and contradict each other.
 
-use serde_json::json;
-use switchyard_core::ids::ConnectionId;
-use switchyard_core::transaction::{CaseReason, Status, Transaction};
-use switchyard_engine::access::{NewApp, NewConnection};
-use switchyard_engine::callback::CallbackState;
+use std::time::Duration;
 
-use crate::bench::{Bench, DECLINES, PAYS, SECRET, STAYS_PENDING, connection, news};
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde_json::json;
+use switchyard::checkout;
+use switchyard::operations::Draining;
+use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::transaction::{CaseReason, Status, Transaction};
+use switchyard_engine::access::{AppChange, AppSettings, NewApp, NewConnection};
+use switchyard_engine::callback::CallbackState;
+use switchyard_tests::eventually;
+use tower::ServiceExt as _;
+
+use crate::fixture::{DECLINES, Fixture, KEY, PAYS, SECRET, SOON, STAYS_PENDING, connection, news};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verified_success_ends_a_payment_that_waits() -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    bench.send(&bench.news(id, "success").await?).await?;
-    let callbacks = bench.dealt_with(1).await?;
+    let fixture = Fixture::signed().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    fixture.send(&fixture.news(id, "success").await?).await?;
+    let callbacks = fixture.dealt_with(1).await?;
     assert_eq!(
         callbacks[0].state,
         CallbackState::Matched,
@@ -21,43 +29,43 @@ async fn a_verified_success_ends_a_payment_that_waits() -> anyhow::Result<()> {
         callbacks[0]
     );
     assert_eq!(callbacks[0].trusted, Some(true));
-    let paid = bench.transaction(id).await?;
+    let paid = fixture.transaction(id).await?;
     assert_eq!(paid.status(), Status::Success);
     assert_eq!(paid.attempts[0].captured, Some(paid.amount));
-    assert_eq!(bench.asked(id).await?, 0, "nobody had to be asked");
-    let about = bench.merchant.bench.engine.callbacks_about(id).await?;
+    assert_eq!(fixture.asked(id).await?, 0, "nobody had to be asked");
+    let about = fixture.merchant.bench.engine.callbacks_about(id).await?;
     assert_eq!(about.len(), 1, "it is on the timeline");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_callback_many_times_counts_once() -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    let news = bench.news(id, "success").await?;
+    let fixture = Fixture::signed().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    let news = fixture.news(id, "success").await?;
     for _ in 0..20 {
-        bench.send(&news).await?;
+        fixture.send(&news).await?;
     }
-    bench.dealt_with(20).await?;
-    let paid = bench.transaction(id).await?;
+    fixture.dealt_with(20).await?;
+    let paid = fixture.transaction(id).await?;
     assert_eq!((paid.status(), paid.attempts.len()), (Status::Success, 1));
     assert!(paid.cases.is_empty());
-    let timeline = bench.merchant.bench.engine.timeline(id).await?;
-    bench.send(&news).await?;
-    bench.dealt_with(21).await?;
-    assert_eq!(bench.merchant.bench.engine.timeline(id).await?, timeline);
+    let timeline = fixture.merchant.bench.engine.timeline(id).await?;
+    fixture.send(&news).await?;
+    fixture.dealt_with(21).await?;
+    assert_eq!(fixture.merchant.bench.engine.timeline(id).await?, timeline);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_that_comes_after_the_end_changes_nothing() -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    bench.send(&bench.news(id, "success").await?).await?;
-    bench.dealt_with(1).await?;
-    bench.send(&bench.news(id, "pending").await?).await?;
-    bench.dealt_with(2).await?;
-    let paid = bench.transaction(id).await?;
+    let fixture = Fixture::signed().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    fixture.send(&fixture.news(id, "success").await?).await?;
+    fixture.dealt_with(1).await?;
+    fixture.send(&fixture.news(id, "pending").await?).await?;
+    fixture.dealt_with(2).await?;
+    let paid = fixture.transaction(id).await?;
     assert_eq!(paid.status(), Status::Success);
     assert!(paid.cases.is_empty());
     Ok(())
@@ -65,17 +73,19 @@ async fn pending_that_comes_after_the_end_changes_nothing() -> anyhow::Result<()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_contradiction_of_the_end_opens_a_case_and_changes_nothing() -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
-    let paid = bench.paying(PAYS).await?;
-    let declined = bench.paying(DECLINES).await?;
-    bench.send(&bench.news(paid, "failed").await?).await?;
-    bench.send(&bench.news(declined, "success").await?).await?;
-    bench.dealt_with(2).await?;
+    let fixture = Fixture::signed().await?;
+    let paid = fixture.paying(PAYS).await?;
+    let declined = fixture.paying(DECLINES).await?;
+    fixture.send(&fixture.news(paid, "failed").await?).await?;
+    fixture
+        .send(&fixture.news(declined, "success").await?)
+        .await?;
+    fixture.dealt_with(2).await?;
     for (id, status, reason) in [
         (paid, Status::Success, CaseReason::SuccessContradicted),
         (declined, Status::Failed, CaseReason::MoneyAfterTheEnd),
     ] {
-        let found = bench.transaction(id).await?;
+        let found = fixture.transaction(id).await?;
         assert_eq!(found.status(), status);
         let reasons: Vec<_> = found.cases.iter().map(|case| case.reason).collect();
         assert_eq!(reasons, [reason]);
@@ -85,29 +95,29 @@ async fn a_contradiction_of_the_end_opens_a_case_and_changes_nothing() -> anyhow
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forged_callback_changes_nothing_and_is_kept() -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    let before = bench.transaction(id).await?;
-    let news = bench.news(id, "success").await?.to_string();
-    bench.send_raw(news.clone(), None).await?;
-    bench.send_raw(news.clone(), Some("another key")).await?;
-    bench.send_raw("{".to_owned(), Some(SECRET)).await?;
-    let callbacks = bench.dealt_with(3).await?;
+    let fixture = Fixture::signed().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    let before = fixture.transaction(id).await?;
+    let news = fixture.news(id, "success").await?.to_string();
+    fixture.send_raw(news.clone(), None).await?;
+    fixture.send_raw(news.clone(), Some("another key")).await?;
+    fixture.send_raw("{".to_owned(), Some(SECRET)).await?;
+    let callbacks = fixture.dealt_with(3).await?;
     for forged in &callbacks {
         assert_eq!(forged.state, CallbackState::Refused, "{forged:?}");
         assert_eq!(forged.transaction, None);
     }
-    assert_eq!(bench.transaction(id).await?, before);
+    assert_eq!(fixture.transaction(id).await?, before);
     assert_eq!(
-        bench.callbacks(Some(CallbackState::Refused)).await?.len(),
+        fixture.callbacks(Some(CallbackState::Refused)).await?.len(),
         3
     );
     Ok(())
 }
 
 /// A connection of another app to the same gateway, whose callbacks are signed with `secret`.
-async fn strangers(bench: &Bench, secret: &str) -> anyhow::Result<ConnectionId> {
-    let access = bench.merchant.bench.engine.access();
+async fn strangers(fixture: &Fixture, secret: &str) -> anyhow::Result<ConnectionId> {
+    let access = fixture.merchant.bench.engine.access();
     let account = access.create_account("A stranger").await?.id;
     let new = NewApp {
         account,
@@ -119,7 +129,7 @@ async fn strangers(bench: &Bench, secret: &str) -> anyhow::Result<ConnectionId> 
     let new = NewConnection {
         app: access.create_app(new).await?.id,
         config: json!({ "callback_secret": secret }),
-        ..connection(&bench.merchant)
+        ..connection(&fixture.merchant)
     };
     Ok(access.create_connection(new).await?.id)
 }
@@ -128,66 +138,69 @@ async fn strangers(bench: &Bench, secret: &str) -> anyhow::Result<ConnectionId> 
 async fn what_a_stranger_signs_at_a_connection_of_their_own_is_about_nothing_of_ours()
 -> anyhow::Result<()> {
     let theirs = "a secret of a stranger's";
-    let mut bench = Bench::signed().await?;
-    let foreign = strangers(&bench, theirs).await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    let before = bench.transaction(id).await?;
-    let paid = bench.news(id, "success").await?;
+    let mut fixture = Fixture::signed().await?;
+    let foreign = strangers(&fixture, theirs).await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    let before = fixture.transaction(id).await?;
+    let paid = fixture.news(id, "success").await?;
     let provider_id = before.attempts[0].provider_id.clone();
     assert_eq!(provider_id.as_deref(), paid["id"].as_str());
     let mut by_reference = paid.clone();
     by_reference["id"] = json!(null);
     let mut by_id = paid.clone();
     by_id["reference"] = json!(null);
-    let declined = bench.news(id, "failed").await?;
+    let declined = fixture.news(id, "failed").await?;
     let all = [&paid, &by_reference, &by_id, &declined];
 
-    let own = std::mem::replace(&mut bench.connection, foreign);
+    let own = std::mem::replace(&mut fixture.connection, foreign);
     for news in all {
-        bench.send_raw(news.to_string(), Some(theirs)).await?;
+        fixture.send_raw(news.to_string(), Some(theirs)).await?;
     }
-    let heard = bench.dealt_with(all.len()).await?;
+    let heard = fixture.dealt_with(all.len()).await?;
     for callback in &heard {
         let stands = (callback.state, callback.trusted, callback.transaction);
         let nobody = (CallbackState::Unmatched, Some(true), None);
         assert_eq!(stands, nobody, "{callback:?}");
         assert_eq!(callback.connection, foreign);
     }
-    bench.connection = own;
-    assert!(bench.callbacks(None).await?.is_empty());
+    fixture.connection = own;
+    assert!(fixture.callbacks(None).await?.is_empty());
     // Nor does their secret open our door.
-    bench.send_raw(paid.to_string(), Some(theirs)).await?;
-    assert_eq!(bench.dealt_with(1).await?[0].state, CallbackState::Refused);
-    let engine = &bench.merchant.bench.engine;
+    fixture.send_raw(paid.to_string(), Some(theirs)).await?;
+    assert_eq!(
+        fixture.dealt_with(1).await?[0].state,
+        CallbackState::Refused
+    );
+    let engine = &fixture.merchant.bench.engine;
     assert!(engine.callbacks_about(id).await?.is_empty());
     // The engine may have queried in between: the clock was advanced.
-    let after = bench.transaction(id).await?;
+    let after = fixture.transaction(id).await?;
     let stands = |tx: &Transaction| (tx.status(), tx.attempts.len(), tx.attempts[0].captured);
     assert_eq!(stands(&after), stands(&before));
     assert_eq!(after.cases, []);
-    assert_eq!(bench.asked(id).await?, 0);
+    assert_eq!(fixture.asked(id).await?, 0);
     // A callback to our own connection counts.
-    bench.send(&paid).await?;
-    bench.dealt_with(2).await?;
-    assert_eq!(bench.transaction(id).await?.status(), Status::Success);
+    fixture.send(&paid).await?;
+    fixture.dealt_with(2).await?;
+    assert_eq!(fixture.transaction(id).await?.status(), Status::Success);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn less_money_or_other_money_is_no_success() -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    let reference = bench.reference(id).await?;
+    let fixture = Fixture::signed().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    let reference = fixture.reference(id).await?;
     let mut other_currency = news(&reference, "success");
     other_currency["currency"] = json!("XOF");
-    bench.send(&other_currency).await?;
-    bench.dealt_with(1).await?;
-    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    fixture.send(&other_currency).await?;
+    fixture.dealt_with(1).await?;
+    assert_eq!(fixture.transaction(id).await?.status(), Status::Pending);
     let mut too_little = news(&reference, "success");
     too_little["amount"] = json!(2_499);
-    bench.send(&too_little).await?;
-    bench.dealt_with(2).await?;
-    let waits = bench.transaction(id).await?;
+    fixture.send(&too_little).await?;
+    fixture.dealt_with(2).await?;
+    let waits = fixture.transaction(id).await?;
     assert_eq!(waits.status(), Status::Pending);
     assert_eq!(waits.cases[0].reason, CaseReason::AmountDiffers);
     Ok(())
@@ -197,21 +210,24 @@ async fn less_money_or_other_money_is_no_success() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_hint()
 -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    let reference = bench.reference(id).await?;
+    let fixture = Fixture::signed().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    let reference = fixture.reference(id).await?;
     let of_another_charge = |status: &str| {
         let mut news = news(&reference, status);
         news["id"] = json!("demo-second-try");
         news
     };
-    bench.send(&of_another_charge("failed")).await?;
-    bench.dealt_with(1).await?;
-    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
-    assert!(bench.asked(id).await? >= 1, "the provider is asked instead");
-    bench.send(&of_another_charge("success")).await?;
-    bench.dealt_with(2).await?;
-    let paid = bench.transaction(id).await?;
+    fixture.send(&of_another_charge("failed")).await?;
+    fixture.dealt_with(1).await?;
+    assert_eq!(fixture.transaction(id).await?.status(), Status::Pending);
+    assert!(
+        fixture.asked(id).await? >= 1,
+        "the provider is asked instead"
+    );
+    fixture.send(&of_another_charge("success")).await?;
+    fixture.dealt_with(2).await?;
+    let paid = fixture.transaction(id).await?;
     assert_eq!(paid.status(), Status::Success);
     assert_eq!(
         paid.attempts[0].provider_id.as_deref(),
@@ -237,19 +253,19 @@ async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_
         (false, STAYS_PENDING, None, 0),
         (false, PAYS, None, 0),
     ] {
-        let bench = match is_signed {
-            true => Bench::signed().await?,
-            false => Bench::unsigned().await?,
+        let fixture = match is_signed {
+            true => Fixture::signed().await?,
+            false => Fixture::unsigned().await?,
         };
-        let other = bench.paying(STAYS_PENDING).await?;
-        let id = bench.paying(number).await?;
-        let before = bench.transaction(id).await?;
-        let mut news = bench.news(id, "success").await?;
-        news["id"] = bench.news(other, "success").await?["id"].clone();
-        bench.send(&news).await?;
-        bench.send(&news).await?;
-        bench.dealt_with(2).await?;
-        let after = bench.transaction(id).await?;
+        let other = fixture.paying(STAYS_PENDING).await?;
+        let id = fixture.paying(number).await?;
+        let before = fixture.transaction(id).await?;
+        let mut news = fixture.news(id, "success").await?;
+        news["id"] = fixture.news(other, "success").await?["id"].clone();
+        fixture.send(&news).await?;
+        fixture.send(&news).await?;
+        fixture.dealt_with(2).await?;
+        let after = fixture.transaction(id).await?;
         assert_eq!(after.status(), before.status());
         let reasons: Vec<_> = after.cases.iter().map(|case| case.reason).collect();
         assert_eq!(reasons, Vec::from_iter(about_it), "{number} {is_signed}");
@@ -258,25 +274,129 @@ async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_
         {
             assert_eq!(case.amount, Some(after.amount));
         }
-        let other = bench.transaction(other).await?;
+        let other = fixture.transaction(other).await?;
         assert_eq!(other.status(), Status::Pending);
         assert_eq!(other.cases.len(), about_other);
     }
     Ok(())
 }
 
+/// Neither attempt is proven to be paid: each is queried by our own reference.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_of_two_attempts_alone_settles_neither_and_opens_a_case_about_each()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let payments = [
+        fixture.confirmed("pending ch_shared").await?,
+        fixture.confirmed("pending ch_shared").await?,
+    ];
+    for id in payments {
+        eventually("the provider has named its id", SOON, async || {
+            let attempt = &fixture.transaction(id).await?.attempts[0];
+            let is_named = attempt.provider_id.as_deref() == Some("ch_shared");
+            Ok(is_named.then_some(()))
+        })
+        .await?;
+    }
+    let by_id = json!({ "id": "ch_shared", "status": "succeeded", "minor": 2_500 });
+    fixture.send_raw(by_id.to_string(), Some(KEY)).await?;
+    let callback = fixture.dealt_with(1).await?.remove(0);
+    assert_eq!(callback.trusted, Some(true));
+    assert_eq!(callback.transaction, None, "it is about neither");
+    let note = callback.note.unwrap_or_default();
+    assert!(note.contains("queried by our reference"), "{note}");
+    // Time for the answers of the queries.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for id in payments {
+        let payment = fixture.transaction(id).await?;
+        assert_eq!(payment.status(), Status::Pending);
+        assert_eq!(payment.attempts[0].captured, None);
+        let reasons: Vec<_> = payment.cases.iter().map(|case| case.reason).collect();
+        assert_eq!(reasons, [CaseReason::AmbiguousProviderId]);
+        assert_eq!(payment.cases[0].reference, payment.attempts[0].reference);
+        // The gateway would report the charge of that id for both: it was asked by reference only.
+        assert!(fixture.asked(id).await? >= 1, "its provider is asked");
+    }
+    Ok(())
+}
+
+/// The wait page of a payment: its text.
+async fn wait_page(fixture: &Fixture, id: TransactionId) -> anyhow::Result<String> {
+    let pages = checkout::router(fixture.merchant.state.clone(), Draining::default());
+    let request = Request::get(format!("/checkout/{id}/wait")).body(Body::empty())?;
+    let page = pages.oneshot(request).await?;
+    anyhow::ensure!(page.status() == 200, "{}", page.status());
+    let bytes = to_bytes(page.into_body(), 1 << 20).await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_whose_first_attempt_is_paid_late_asks_for_no_more_money() -> anyhow::Result<()> {
+    let fixture = Fixture::signed().await?;
+    let app = fixture.merchant.bench.caller().app.clone();
+    let change = AppChange {
+        settings: Some(AppSettings {
+            checkout_attempts: 3,
+            ..app.settings.clone()
+        }),
+        ..AppChange::default()
+    };
+    let access = fixture.merchant.bench.engine.access();
+    access.update_app(app.id, change).await?;
+    let id = fixture.paying(DECLINES).await?;
+    fixture.merchant.pay(&id.to_string(), STAYS_PENDING).await?;
+    let references = fixture.transaction(id).await?;
+    let references = references.attempts.iter();
+    let references: Vec<_> = references
+        .map(|attempt| attempt.reference.to_string())
+        .collect();
+    assert_eq!(references.len(), 2);
+    let verified = async || {
+        let path = format!("/v1/payments/{id}/verify");
+        let verified = fixture.merchant.get(&path).await?;
+        anyhow::Ok(verified.body["data"].clone())
+    };
+    assert_eq!(verified().await?["amount_received"], json!(null));
+
+    fixture.send(&news(&references[0], "success")).await?;
+    fixture.dealt_with(1).await?;
+    let held = verified().await?;
+    assert_eq!(held["status"], "pending");
+    assert_eq!(held["attention"], "money_after_the_end");
+    assert_eq!(held["amount_received"], json!(25));
+    assert_eq!(held["currency_received"], "USD");
+    let page = wait_page(&fixture, id).await?;
+    assert!(page.contains("We have received money"), "{page}");
+    assert!(page.contains("do not pay again"), "{page}");
+    for invitation in ["<form", "/choose", "/details", "/again"] {
+        assert!(!page.contains(invitation), "{invitation} in {page}");
+    }
+    let again = fixture.merchant.pay(&id.to_string(), PAYS).await;
+    assert!(again.is_err(), "a third attempt was taken");
+
+    fixture.send(&news(&references[1], "success")).await?;
+    fixture.dealt_with(2).await?;
+    let twice = verified().await?;
+    assert_eq!(twice["status"], "success");
+    assert_eq!(twice["attention"], "paid_twice");
+    assert_eq!(twice["amount_received"], json!(50));
+    let paid = fixture.transaction(id).await?;
+    assert_eq!(paid.attempts.len(), 2);
+    Ok(())
+}
+
 /// Nor is money whose amount is not named, and it is not forgotten either.
 #[tokio::test(flavor = "multi_thread")]
 async fn money_without_an_amount_opens_a_case_also_after_the_end() -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
+    let fixture = Fixture::signed().await?;
     for number in [STAYS_PENDING, DECLINES] {
-        let id = bench.paying(number).await?;
-        let before = bench.callbacks(None).await?.len();
-        let mut unnamed = bench.news(id, "success").await?;
+        let id = fixture.paying(number).await?;
+        let before = fixture.callbacks(None).await?.len();
+        let mut unnamed = fixture.news(id, "success").await?;
         unnamed["amount"] = json!(-1);
-        bench.send(&unnamed).await?;
-        bench.dealt_with(before + 1).await?;
-        let transaction = bench.transaction(id).await?;
+        fixture.send(&unnamed).await?;
+        fixture.dealt_with(before + 1).await?;
+        let transaction = fixture.transaction(id).await?;
         assert_ne!(transaction.status(), Status::Success);
         assert!(!transaction.surely_moved_no_money());
         assert_eq!(transaction.cases.len(), 1, "{:?}", transaction.cases);
@@ -287,27 +407,27 @@ async fn money_without_an_amount_opens_a_case_also_after_the_end() -> anyhow::Re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hint_has_the_provider_asked_and_counts_for_nothing_itself() -> anyhow::Result<()> {
-    let bench = Bench::unsigned().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    bench.send(&bench.news(id, "success").await?).await?;
-    let callbacks = bench.dealt_with(1).await?;
+    let fixture = Fixture::unsigned().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    fixture.send(&fixture.news(id, "success").await?).await?;
+    let callbacks = fixture.dealt_with(1).await?;
     assert_eq!(callbacks[0].state, CallbackState::Matched);
     assert_eq!(callbacks[0].trusted, Some(false));
-    assert_eq!(bench.asked(id).await?, 1);
-    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    assert_eq!(fixture.asked(id).await?, 1);
+    assert_eq!(fixture.transaction(id).await?.status(), Status::Pending);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_hints_at_once_are_one_question() -> anyhow::Result<()> {
-    let bench = Bench::unsigned().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    let hint = bench.news(id, "success").await?;
+    let fixture = Fixture::unsigned().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    let hint = fixture.news(id, "success").await?;
     for _ in 0..30 {
-        bench.send(&hint).await?;
+        fixture.send(&hint).await?;
     }
-    bench.dealt_with(30).await?;
-    let asked = bench.asked(id).await?;
+    fixture.dealt_with(30).await?;
+    let asked = fixture.asked(id).await?;
     assert!((1..=2).contains(&asked), "{asked} times");
     Ok(())
 }
@@ -315,19 +435,19 @@ async fn many_hints_at_once_are_one_question() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_hints_about_one_payment_are_neither_kept_nor_asked_about() -> anyhow::Result<()>
 {
-    let bench = Bench::unsigned().await?;
-    let id = bench.paying(STAYS_PENDING).await?;
-    let hint = bench.news(id, "success").await?;
+    let fixture = Fixture::unsigned().await?;
+    let id = fixture.paying(STAYS_PENDING).await?;
+    let hint = fixture.news(id, "success").await?;
     let kept = switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
     for _ in 0..kept {
-        bench.send(&hint).await?;
+        fixture.send(&hint).await?;
     }
-    bench.dealt_with(kept).await?;
-    let asked = bench.asked(id).await?;
+    fixture.dealt_with(kept).await?;
+    let asked = fixture.asked(id).await?;
     for _ in 0..50 {
-        bench.send(&hint).await?;
+        fixture.send(&hint).await?;
     }
-    bench.dealt_with(kept).await?;
-    assert_eq!(bench.asked(id).await?, asked);
+    fixture.dealt_with(kept).await?;
+    assert_eq!(fixture.asked(id).await?, asked);
     Ok(())
 }

@@ -17,7 +17,7 @@ use switchyard_tests::{eventually, misbehaving_gateway};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::bench::{Bench, KEY, SOON};
+use crate::fixture::{Fixture, KEY, SOON};
 
 const ADA: ChangeAuthor<'_> = ChangeAuthor::new("ada");
 
@@ -54,9 +54,9 @@ impl Provider {
     }
 }
 
-/// A bench whose gateway has put callbacks down: they say that the payment succeeded.
+/// A fixture whose gateway has put callbacks down: they say that the payment succeeded.
 struct PutDown {
-    bench: Bench,
+    fixture: Fixture,
     provider: Provider,
     id: TransactionId,
     folder: TempDir,
@@ -69,17 +69,17 @@ impl PutDown {
 
     async fn with(count: usize) -> anyhow::Result<Self> {
         let provider = Provider::default();
-        let bench = Bench::misbehaving_at(&provider.start().await?).await?;
-        let engine = &bench.merchant.bench.engine;
+        let fixture = Fixture::misbehaving_at(&provider.start().await?).await?;
+        let engine = &fixture.merchant.bench.engine;
         engine.gateways().keep_in(engine.store()).await?;
         engine.gateways().add(&misbehaving_gateway()).await?;
-        let id = bench.confirmed("pending ch_9").await?;
+        let id = fixture.confirmed("pending ch_9").await?;
         let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": "look" });
         for _ in 0..count {
-            bench.send_raw(news.to_string(), Some(KEY)).await?;
+            fixture.send_raw(news.to_string(), Some(KEY)).await?;
         }
         let put_down = Self {
-            bench,
+            fixture,
             provider,
             id,
             folder: TempDir::new()?,
@@ -100,7 +100,7 @@ impl PutDown {
     }
 
     async fn upgrade(&self, name: &str) -> anyhow::Result<()> {
-        let gateways = self.bench.merchant.bench.engine.gateways();
+        let gateways = self.fixture.merchant.bench.engine.gateways();
         gateways.add(&self.version(name)?).await?;
         Ok(())
     }
@@ -109,8 +109,8 @@ impl PutDown {
     async fn comes_to(&self, state: CallbackState, asked: usize) -> anyhow::Result<Callback> {
         let what = format!("it is {state:?} after {asked} looks");
         eventually(&what, SOON, async || {
-            self.bench.merchant.bench.clock.advance(STEP);
-            let found = self.bench.callbacks(Some(state)).await?.pop();
+            self.fixture.merchant.bench.clock.advance(STEP);
+            let found = self.fixture.callbacks(Some(state)).await?.pop();
             Ok(found.filter(|_| self.provider.asked() == asked))
         })
         .await
@@ -120,25 +120,25 @@ impl PutDown {
     async fn are(&self, state: CallbackState, count: usize, asked: usize) -> anyhow::Result<()> {
         let what = format!("{count} are {state:?} after {asked} looks");
         eventually(&what, SOON, async || {
-            let found = self.bench.callbacks(Some(state)).await?.len();
+            let found = self.fixture.callbacks(Some(state)).await?.len();
             Ok(((found, self.provider.asked()) == (count, asked)).then_some(()))
         })
         .await
     }
 
     fn pass(&self, time: Duration) {
-        self.bench.merchant.bench.clock.advance(time);
+        self.fixture.merchant.bench.clock.advance(time);
     }
 
     /// A day later it is where it was.
     async fn rests(&self, asked: usize) -> anyhow::Result<()> {
         for _ in 0..24 {
-            let clock = &self.bench.merchant.bench.clock;
+            let clock = &self.fixture.merchant.bench.clock;
             clock.advance(Duration::from_secs(3_600));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         assert_eq!(self.provider.asked(), asked);
-        let refused = self.bench.callbacks(Some(CallbackState::Refused)).await?;
+        let refused = self.fixture.callbacks(Some(CallbackState::Refused)).await?;
         assert_eq!(refused.len(), 1);
         Ok(())
     }
@@ -153,7 +153,7 @@ async fn what_a_version_stumbled_over_is_read_by_the_one_that_takes_its_place() 
     put_down.upgrade("second").await?;
     let read = put_down.comes_to(CallbackState::Matched, TRIES + 1).await?;
     assert_eq!(read.transaction, Some(put_down.id), "{read:?}");
-    let paid = put_down.bench.transaction(put_down.id).await?;
+    let paid = put_down.fixture.transaction(put_down.id).await?;
     assert_eq!(paid.status(), Status::Success);
     Ok(())
 }
@@ -165,7 +165,7 @@ async fn a_version_that_stumbles_as_well_reads_it_once_and_so_does_the_one_that_
     put_down.upgrade("second").await?;
     put_down.comes_to(CallbackState::Refused, TRIES + 1).await?;
     put_down.rests(TRIES + 1).await?;
-    let gateways = put_down.bench.merchant.bench.engine.gateways();
+    let gateways = put_down.fixture.merchant.bench.engine.gateways();
     gateways.roll_back("misbehaving", None, &ADA).await?;
     put_down.comes_to(CallbackState::Refused, TRIES + 2).await?;
     put_down.rests(TRIES + 2).await

@@ -8,7 +8,7 @@ use switchyard_core::limits::CALLBACK_BODY_BYTES;
 use switchyard_tests::client::payout;
 use switchyard_tests::{Server, Setup, eventually};
 
-use crate::bench::{SECRET, news, sign};
+use crate::fixture::{SECRET, news, sign};
 
 /// A payout to this number stays pending.
 const STAYS_PENDING: &str = "4149518163";

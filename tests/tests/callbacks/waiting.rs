@@ -12,16 +12,16 @@ use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::callback::CallbackState;
 use switchyard_tests::eventually;
 
-use crate::bench::{Bench, KEY, SOON, news};
+use crate::fixture::{Fixture, KEY, SOON, news};
 use crate::reread::Provider;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_that_comes_before_its_transaction_is_kept_and_dealt_with_when_it_appears()
 -> anyhow::Result<()> {
-    let bench = Bench::misbehaving().await?;
+    let fixture = Fixture::misbehaving().await?;
     let early = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500 });
-    bench.send_raw(early.to_string(), Some(KEY)).await?;
-    let callbacks = bench.dealt_with(1).await?;
+    fixture.send_raw(early.to_string(), Some(KEY)).await?;
+    let callbacks = fixture.dealt_with(1).await?;
     assert_eq!(
         callbacks[0].state,
         CallbackState::Unmatched,
@@ -29,13 +29,13 @@ async fn a_callback_that_comes_before_its_transaction_is_kept_and_dealt_with_whe
         callbacks[0]
     );
     assert!(callbacks[0].awaits);
-    let id = bench.confirmed("pending ch_9").await?;
+    let id = fixture.confirmed("pending ch_9").await?;
     eventually("the callback found it", SOON, async || {
-        let found = bench.transaction(id).await?;
+        let found = fixture.transaction(id).await?;
         Ok((found.status() == Status::Success).then_some(()))
     })
     .await?;
-    let callbacks = bench.dealt_with(1).await?;
+    let callbacks = fixture.dealt_with(1).await?;
     assert_eq!(callbacks[0].state, CallbackState::Matched);
     assert_eq!(callbacks[0].transaction, Some(id));
     Ok(())
@@ -50,11 +50,11 @@ async fn a_verified_outcome_that_names_nobody_is_a_fault_of_its_gateway() -> any
         let count = text.lines().find_map(|line| line.strip_prefix(name));
         count.unwrap_or("0").to_owned()
     };
-    let bench = Bench::misbehaving().await?;
+    let fixture = Fixture::misbehaving().await?;
     let nameless = json!({ "status": "succeeded", "minor": 2_500 });
     assert_eq!(faults(), "0");
-    bench.send_raw(nameless.to_string(), Some(KEY)).await?;
-    let callback = bench.dealt_with(1).await?.remove(0);
+    fixture.send_raw(nameless.to_string(), Some(KEY)).await?;
+    let callback = fixture.dealt_with(1).await?.remove(0);
     assert_eq!(faults(), "1");
     assert_eq!(callback.state, CallbackState::Refused, "{callback:?}");
     let note = callback.note.unwrap_or_default();
@@ -64,14 +64,14 @@ async fn a_verified_outcome_that_names_nobody_is_a_fault_of_its_gateway() -> any
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_says_what_it_meant_for_which_attempt() -> anyhow::Result<()> {
-    let bench = Bench::misbehaving().await?;
-    let id = bench.confirmed("pending ch_9").await?;
-    let reference = bench.transaction(id).await?.attempts[0].reference;
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("pending ch_9").await?;
+    let reference = fixture.transaction(id).await?.attempts[0].reference;
     let mut notes = Vec::new();
     for (count, status) in [(1, "succeeded"), (2, "declined")] {
         let news = json!({ "reference": reference, "status": status, "minor": 2_500 });
-        bench.send_raw(news.to_string(), Some(KEY)).await?;
-        let callbacks = bench.dealt_with(count).await?;
+        fixture.send_raw(news.to_string(), Some(KEY)).await?;
+        let callbacks = fixture.dealt_with(count).await?;
         let all = callbacks
             .iter()
             .filter_map(|callback| callback.note.clone());
@@ -88,22 +88,22 @@ async fn a_callback_says_what_it_meant_for_which_attempt() -> anyhow::Result<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_success_that_comes_before_the_answer_of_our_call_counts_at_once() -> anyhow::Result<()> {
-    let bench = Bench::misbehaving().await?;
-    let id = bench.confirmed("never").await?;
-    let away = bench.transaction(id).await?;
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("never").await?;
+    let away = fixture.transaction(id).await?;
     assert_eq!(away.attempts[0].state, AttemptState::Started);
     let reference = away.attempts[0].reference;
     let news = json!({ "reference": reference, "status": "succeeded", "minor": 2_500 });
-    bench.send_raw(news.to_string(), Some(KEY)).await?;
-    bench.dealt_with(1).await?;
-    assert_eq!(bench.transaction(id).await?.status(), Status::Success);
+    fixture.send_raw(news.to_string(), Some(KEY)).await?;
+    fixture.dealt_with(1).await?;
+    assert_eq!(fixture.transaction(id).await?.status(), Status::Success);
     // Then our call comes back with nothing to show.
-    let engine = &bench.merchant.bench.engine;
+    let engine = &fixture.merchant.bench.engine;
     eventually("our call came back", SOON, async || {
         Ok((engine.submissions_away() == 0).then_some(()))
     })
     .await?;
-    let paid = bench.transaction(id).await?;
+    let paid = fixture.transaction(id).await?;
     assert_eq!((paid.status(), paid.attempts.len()), (Status::Success, 1));
     assert!(paid.cases.is_empty());
     Ok(())
@@ -112,27 +112,27 @@ async fn a_success_that_comes_before_the_answer_of_our_call_counts_at_once() -> 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decline_that_comes_before_the_answer_of_our_call_waits_for_its_end() -> anyhow::Result<()>
 {
-    let bench = Bench::misbehaving().await?;
-    let id = bench.confirmed("never").await?;
-    let reference = bench.reference(id).await?;
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("never").await?;
+    let reference = fixture.reference(id).await?;
     let news = json!({ "reference": reference, "status": "declined", "minor": 2_500 });
-    bench.send_raw(news.to_string(), Some(KEY)).await?;
-    let engine = &bench.merchant.bench.engine;
+    fixture.send_raw(news.to_string(), Some(KEY)).await?;
+    let engine = &fixture.merchant.bench.engine;
     eventually("it waits", SOON, async || {
-        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        let waiting = fixture.callbacks(Some(CallbackState::Waiting)).await?;
         Ok(waiting.iter().any(|one| one.note.is_some()).then_some(()))
     })
     .await?;
     assert_eq!(engine.submissions_away(), 1);
-    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
-    bench.dealt_with(1).await?;
+    assert_eq!(fixture.transaction(id).await?.status(), Status::Pending);
+    fixture.dealt_with(1).await?;
     assert_eq!(
         engine.submissions_away(),
         0,
         "nothing else began before our call had ended"
     );
     // Our call's own end came first: it had sent nothing, so the payer may choose again.
-    let after = bench.transaction(id).await?;
+    let after = fixture.transaction(id).await?;
     assert_eq!(
         (after.attempts.len(), after.attempts[0].state),
         (1, AttemptState::NotSent)
@@ -144,14 +144,14 @@ async fn a_decline_that_comes_before_the_answer_of_our_call_waits_for_its_end() 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_the_end_of_our_call_is_given_to_its_gateway_once() -> anyhow::Result<()> {
     let (url, asked) = provider_that_counts().await?;
-    let bench = Bench::misbehaving_at(&url).await?;
-    let id = bench.confirmed("never").await?;
-    let reference = bench.reference(id).await?;
+    let fixture = Fixture::misbehaving_at(&url).await?;
+    let id = fixture.confirmed("never").await?;
+    let reference = fixture.reference(id).await?;
     let news = json!({ "reference": reference, "status": "declined", "minor": 0, "do": "look" });
-    bench.send_raw(news.to_string(), Some(KEY)).await?;
-    let callbacks = bench.dealt_with(1).await?;
+    fixture.send_raw(news.to_string(), Some(KEY)).await?;
+    let callbacks = fixture.dealt_with(1).await?;
     assert_eq!(callbacks[0].state, CallbackState::Matched, "{callbacks:?}");
-    let engine = &bench.merchant.bench.engine;
+    let engine = &fixture.merchant.bench.engine;
     assert_eq!(engine.submissions_away(), 0, "it waited");
     assert_eq!(asked.load(Ordering::SeqCst), 1, "looks at the provider");
     Ok(())
@@ -179,21 +179,21 @@ async fn provider_that_counts() -> anyhow::Result<(String, Arc<AtomicUsize>)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn pending_that_comes_before_the_answer_of_our_call_has_nobody_ask_meanwhile()
 -> anyhow::Result<()> {
-    let bench = Bench::misbehaving().await?;
-    let id = bench.confirmed("never").await?;
-    let reference = bench.reference(id).await?;
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("never").await?;
+    let reference = fixture.reference(id).await?;
     let news = json!({ "reference": reference, "status": "pending", "minor": 0 });
-    bench.send_raw(news.to_string(), Some(KEY)).await?;
+    fixture.send_raw(news.to_string(), Some(KEY)).await?;
     eventually("it waits", SOON, async || {
-        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        let waiting = fixture.callbacks(Some(CallbackState::Waiting)).await?;
         Ok(waiting.iter().any(|one| one.note.is_some()).then_some(()))
     })
     .await?;
     // A query now might return a decline, and begin the next attempt while this one may still move
     // money.
-    let engine = &bench.merchant.bench.engine;
+    let engine = &fixture.merchant.bench.engine;
     assert_eq!(engine.submissions_away(), 1);
-    let away = bench.transaction(id).await?;
+    let away = fixture.transaction(id).await?;
     assert_eq!(away.attempts[0].state, AttemptState::Started);
     Ok(())
 }
@@ -201,16 +201,16 @@ async fn pending_that_comes_before_the_answer_of_our_call_has_nobody_ask_meanwhi
 #[tokio::test(flavor = "multi_thread")]
 async fn what_belongs_to_nothing_stays_where_people_see_it_when_it_has_waited_long_enough()
 -> anyhow::Result<()> {
-    let bench = Bench::signed().await?;
+    let fixture = Fixture::signed().await?;
     let nobody = news("00000000-0000-4000-8000-000000000000", "success");
-    bench.send(&nobody).await?;
-    let callbacks = bench.dealt_with(1).await?;
+    fixture.send(&nobody).await?;
+    let callbacks = fixture.dealt_with(1).await?;
     assert_eq!(callbacks[0].state, CallbackState::Unmatched);
-    let clock = &bench.merchant.bench.clock;
+    let clock = &fixture.merchant.bench.clock;
     clock.advance(CALLBACK_MATCH_WINDOW + Duration::from_secs(1));
     eventually("it waits no longer", SOON, async || {
         clock.advance(Duration::from_millis(500));
-        let unmatched = bench.callbacks(Some(CallbackState::Unmatched)).await?;
+        let unmatched = fixture.callbacks(Some(CallbackState::Unmatched)).await?;
         Ok((unmatched.len() == 1 && !unmatched[0].awaits).then_some(()))
     })
     .await
@@ -218,12 +218,12 @@ async fn what_belongs_to_nothing_stays_where_people_see_it_when_it_has_waited_lo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_stumbles_is_given_it_again_and_then_it_is_put_down() -> anyhow::Result<()> {
-    let bench = Bench::misbehaving().await?;
+    let fixture = Fixture::misbehaving().await?;
     let bad = json!({ "status": "", "minor": 1, "do": "fault" });
-    bench.send_raw(bad.to_string(), Some(KEY)).await?;
+    fixture.send_raw(bad.to_string(), Some(KEY)).await?;
     let put_down = async || {
-        bench.merchant.bench.clock.advance(Duration::from_secs(5));
-        let refused = bench.callbacks(Some(CallbackState::Refused)).await?;
+        fixture.merchant.bench.clock.advance(Duration::from_secs(5));
+        let refused = fixture.callbacks(Some(CallbackState::Refused)).await?;
         Ok((!refused.is_empty()).then_some(refused))
     };
     let callbacks = eventually("it is put down", SOON, put_down).await?;
@@ -231,12 +231,12 @@ async fn a_gateway_that_stumbles_is_given_it_again_and_then_it_is_put_down() -> 
         callbacks[0].tries + 1,
         switchyard_core::limits::CALLBACK_TRIES
     );
-    let engine = &bench.merchant.bench.engine;
+    let engine = &fixture.merchant.bench.engine;
     engine
-        .retry_callback(bench.connection, callbacks[0].id)
+        .retry_callback(fixture.connection, callbacks[0].id)
         .await?;
     assert!(
-        bench
+        fixture
             .callbacks(Some(CallbackState::Refused))
             .await?
             .is_empty()
@@ -249,19 +249,19 @@ async fn a_gateway_that_stumbles_is_given_it_again_and_then_it_is_put_down() -> 
 async fn what_came_by_a_clock_that_was_set_back_since_is_dealt_with_at_once_after_a_restart()
 -> anyhow::Result<()> {
     let provider = Provider::default();
-    let bench = Bench::misbehaving_at(&provider.start().await?).await?;
-    let id = bench.confirmed("pending ch_9").await?;
+    let fixture = Fixture::misbehaving_at(&provider.start().await?).await?;
+    let id = fixture.confirmed("pending ch_9").await?;
     let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": "look" });
-    bench.send_raw(news.to_string(), Some(KEY)).await?;
+    fixture.send_raw(news.to_string(), Some(KEY)).await?;
     eventually("it is put off", SOON, async || {
-        let waiting = bench.callbacks(Some(CallbackState::Waiting)).await?;
+        let waiting = fixture.callbacks(Some(CallbackState::Waiting)).await?;
         Ok(waiting.iter().any(|one| one.tries == 1).then_some(()))
     })
     .await?;
     provider.is_well.store(true, Ordering::SeqCst);
-    let before = bench.merchant.bench.clock.now();
+    let before = fixture.merchant.bench.clock.now();
     let half_an_hour = Duration::from_secs(1_800);
-    let next = bench.restarted(before.minus(half_an_hour)).await?;
+    let next = fixture.restarted(before.minus(half_an_hour)).await?;
     eventually("the money is known", SOON, async || {
         let tx = next.transaction(id).await?;
         Ok((tx.status() == Status::Success).then_some(()))
@@ -273,23 +273,23 @@ async fn what_came_by_a_clock_that_was_set_back_since_is_dealt_with_at_once_afte
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_may_look_at_the_provider_and_may_not_move_money() -> anyhow::Result<()> {
-    let bench = Bench::misbehaving().await?;
-    let id = bench.confirmed("pending ch_9").await?;
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("pending ch_9").await?;
     for (count, does, because) in [
         // There is no listener, which is a failure like any other; but the engine refuses nothing.
         (1, "look", "cannot be reached"),
         (2, "charge", "may not send requests that can move money"),
     ] {
         let news = json!({ "id": "ch_9", "status": "succeeded", "minor": 2_500, "do": does });
-        bench.send_raw(news.to_string(), Some(KEY)).await?;
+        fixture.send_raw(news.to_string(), Some(KEY)).await?;
         let refused = eventually("it is refused", SOON, async || {
-            bench.merchant.bench.clock.advance(Duration::from_secs(5));
-            let mut refused = bench.callbacks(Some(CallbackState::Refused)).await?;
+            fixture.merchant.bench.clock.advance(Duration::from_secs(5));
+            let mut refused = fixture.callbacks(Some(CallbackState::Refused)).await?;
             Ok((refused.len() == count).then(|| refused.swap_remove(0)))
         });
         let note = refused.await?.note.unwrap_or_default();
         assert!(note.contains(because), "{does}: {note}");
     }
-    assert_eq!(bench.transaction(id).await?.status(), Status::Pending);
+    assert_eq!(fixture.transaction(id).await?.status(), Status::Pending);
     Ok(())
 }

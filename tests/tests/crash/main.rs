@@ -6,7 +6,7 @@
 use switchyard_tests::crash::{Tried, every_step};
 use switchyard_tests::programmable_as;
 
-fn told(what: &str, tried: Tried) {
+fn report(what: &str, tried: Tried) {
     println!(
         "{what}: a crash before and after each of {} flushes, and at each of {} requests",
         tried.flushes, tried.arrivals
@@ -21,7 +21,7 @@ async fn a_payment_with_its_webhooks_and_mails_survives_a_crash_at_every_step() 
         life.pay(&id).await
     })
     .await?;
-    told("payment", tried);
+    report("payment", tried);
     Ok(())
 }
 
@@ -35,7 +35,7 @@ async fn a_payment_that_goes_on_to_the_next_connection_survives_a_crash_at_every
         life.pay(&id).await
     })
     .await?;
-    told("payment over two connections", tried);
+    report("payment over two connections", tried);
     Ok(())
 }
 
@@ -47,7 +47,7 @@ async fn a_payout_that_goes_on_to_the_next_connection_survives_a_crash_at_every_
         Ok(())
     })
     .await?;
-    told("payout over two connections", tried);
+    report("payout over two connections", tried);
     Ok(())
 }
 
@@ -58,7 +58,7 @@ async fn a_payment_that_is_declined_survives_a_crash_at_every_step() -> anyhow::
         life.pay(&id).await
     })
     .await?;
-    told("declined payment", tried);
+    report("declined payment", tried);
     Ok(())
 }
 
@@ -69,7 +69,7 @@ async fn a_payout_survives_a_crash_at_every_step() -> anyhow::Result<()> {
         Ok(())
     })
     .await?;
-    told("payout", tried);
+    report("payout", tried);
     Ok(())
 }
 
@@ -80,7 +80,7 @@ async fn a_payout_whose_answer_is_lost_survives_a_crash_at_every_step() -> anyho
         Ok(())
     })
     .await?;
-    told("payout in doubt", tried);
+    report("payout in doubt", tried);
     Ok(())
 }
 
@@ -96,6 +96,6 @@ async fn an_upgrade_of_a_gateway_between_two_payouts_survives_a_crash_at_every_s
         Ok(())
     })
     .await?;
-    told("upgrade", tried);
+    report("upgrade", tried);
     Ok(())
 }

@@ -11,7 +11,7 @@ use switchyard::state::{ApiState, HttpSettings};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::limits::{LIST_FRESH, LIST_RETRY};
 use switchyard_engine::hold::Reasons;
-use switchyard_engine::testing::Bench;
+use switchyard_engine::testing::TestEngine;
 use switchyard_tests::eventually;
 
 use crate::http::ask;
@@ -27,7 +27,7 @@ struct Operator {
 }
 
 impl Operator {
-    fn of(bench: &Bench) -> Self {
+    fn of(bench: &TestEngine) -> Self {
         let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
         Self {
             router: operator::routes(state.clone(), Draining::default()).with_state(state),
@@ -56,19 +56,19 @@ impl Operator {
     }
 }
 
-async fn paid(installation: &Installation, bench: &Bench) -> String {
+async fn paid(installation: &Installation, bench: &TestEngine) -> String {
     let id = payment(bench, "ok").await;
     bench.engine.confirm(id, choice(METHOD)).await.unwrap();
     reference(installation, bench, id).await
 }
 
-async fn paid_out(installation: &Installation, bench: &Bench) -> String {
+async fn paid_out(installation: &Installation, bench: &TestEngine) -> String {
     let id = pay_out(bench, "ok").await;
     reference(installation, bench, id).await
 }
 
 /// The reference of the attempt, once the transaction has ended.
-async fn reference(installation: &Installation, bench: &Bench, id: TransactionId) -> String {
+async fn reference(installation: &Installation, bench: &TestEngine, id: TransactionId) -> String {
     let tx = installation.until(bench, id, is_final).await;
     tx.attempts[0].reference.to_string()
 }

@@ -15,7 +15,7 @@ use switchyard_core::transaction::{CaseReason, ClientContext, Refusal, Status, T
 use switchyard_engine::access::{AccessError, DevelopmentKeys, NewConnection};
 use switchyard_engine::engine::{EngineError, NewPayment, NewPayout};
 use switchyard_engine::hold::Reasons;
-use switchyard_engine::testing::{Bench, START, Wanted, amount, customer};
+use switchyard_engine::testing::{START, TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_store::{Backend, Restored, Store, StoreSettings};
 use switchyard_system::clock::Clock;
@@ -75,7 +75,7 @@ impl Installation {
         installation
     }
 
-    async fn connect(&self, bench: &Bench, gateway: &str, slot: usize) {
+    async fn connect(&self, bench: &TestEngine, gateway: &str, slot: usize) {
         let connection = NewConnection {
             app: bench.keys.app,
             environment: Environment::Sandbox,
@@ -94,19 +94,19 @@ impl Installation {
         self.folder.path().join("store")
     }
 
-    pub async fn start(&mut self, hold: Reasons) -> Bench {
+    pub async fn start(&mut self, hold: Reasons) -> TestEngine {
         let settings = StoreSettings {
             backend: Backend::Sqlite,
             path: self.store(),
             cache_bytes: 1 << 20,
         };
-        let wanted = Wanted {
+        let wanted = TestEngineBuilder {
             store: Store::open_accepting_loss(&settings).unwrap(),
             clock: self.clock.clone(),
             keys: self.keys.take(),
             hold,
             checkout_attempts: 3,
-            ..Wanted::with(self.gateways.clone())
+            ..TestEngineBuilder::with(self.gateways.clone())
         };
         let bench = wanted.start().await;
         self.keys = Some(bench.keys.clone());
@@ -120,7 +120,7 @@ impl Installation {
     }
 
     /// Puts the copy in the place of the store, and starts on it as after a restore.
-    pub async fn restore(&mut self) -> Bench {
+    pub async fn restore(&mut self) -> TestEngine {
         std::fs::remove_dir_all(self.store()).unwrap();
         copy(&self.folder.path().join("backup"), &self.store());
         self.clock.advance(Duration::from_secs(60));
@@ -152,7 +152,7 @@ impl Installation {
     /// Turns the clock until the transaction is as wanted.
     pub async fn until(
         &self,
-        bench: &Bench,
+        bench: &TestEngine,
         id: TransactionId,
         wanted: impl Fn(&Transaction) -> bool,
     ) -> Arc<Transaction> {
@@ -170,16 +170,16 @@ impl Installation {
     }
 }
 
-pub async fn stop(bench: Bench) {
+pub async fn stop(bench: TestEngine) {
     assert!(bench.engine.stop(Duration::from_secs(20)).await);
 }
 
-pub async fn release(bench: &Bench) {
+pub async fn release(bench: &TestEngine) {
     let released = bench.engine.hold().release(None, &[], "ada".into(), None);
     released.await.unwrap();
 }
 
-pub async fn pay_out(bench: &Bench, words: &str) -> TransactionId {
+pub async fn pay_out(bench: &TestEngine, words: &str) -> TransactionId {
     let new = NewPayout {
         amount: amount(2_500, "USD"),
         description: words.to_owned(),
@@ -196,7 +196,7 @@ pub async fn pay_out(bench: &Bench, words: &str) -> TransactionId {
     payout.unwrap().id
 }
 
-pub async fn payment(bench: &Bench, words: &str) -> TransactionId {
+pub async fn payment(bench: &TestEngine, words: &str) -> TransactionId {
     let new = NewPayment {
         amount: amount(2_500, "USD"),
         description: words.to_owned(),

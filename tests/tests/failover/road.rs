@@ -12,7 +12,7 @@ use switchyard_core::routing::RuleSet;
 use switchyard_core::transaction::{ClientContext, Kind, Status, Transaction};
 use switchyard_engine::access::{Caller, NewConnection};
 use switchyard_engine::engine::{ConfirmRequest, NewPayment};
-use switchyard_engine::testing::{self, START, Wanted, amount, customer};
+use switchyard_engine::testing::{self, START, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::{ListQuery, NewCustomer};
 use switchyard_system::clock::Clock;
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 pub const METHOD: &str = "card_usd";
 
 pub struct Road {
-    pub bench: testing::Bench,
+    pub bench: testing::TestEngine,
     pub provider: Provider,
     /// In the order of their words in a description.
     pub connections: Vec<ConnectionId>,
@@ -51,9 +51,9 @@ impl Road {
         let folder = TempDir::new().unwrap();
         let clock = Clock::manual(START);
         let gateways = gateways(folder.path(), &clock).await;
-        let wanted = Wanted {
+        let wanted = TestEngineBuilder {
             clock,
-            ..Wanted::with(gateways)
+            ..TestEngineBuilder::with(gateways)
         };
         let bench = wanted.start().await;
         let mut road = Self {

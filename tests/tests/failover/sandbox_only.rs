@@ -6,7 +6,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::transaction::Kind;
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::engine::EngineSettings;
-use switchyard_engine::testing::{START, Wanted};
+use switchyard_engine::testing::{START, TestEngineBuilder};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
@@ -26,7 +26,7 @@ async fn a_live_connection_of_a_test_gateway_serves_in_development_mode_only() {
         };
         let gateways = Gateways::new(settings, Clock::manual(START), Ids::system()).unwrap();
         gateways.add(&demo_gateway()).await.unwrap();
-        let mut wanted = Wanted::with(gateways);
+        let mut wanted = TestEngineBuilder::with(gateways);
         wanted.settings = EngineSettings {
             live_test_gateways: development,
             ..EngineSettings::default()

@@ -12,10 +12,10 @@ use switchyard_gateway_host::{
 };
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
 
-use crate::bench::{Bench, KEY, REFERENCE, Try, collection};
+use crate::fixture::{Fixture, KEY, REFERENCE, Try, collection};
 use crate::provider::{Provider, hangs_up, nobody};
 
-async fn misbehaving(bench: &Bench) -> Arc<Version> {
+async fn misbehaving(bench: &Fixture) -> Arc<Version> {
     bench.gateways.add(&misbehaving_gateway()).await.unwrap()
 }
 
@@ -39,7 +39,7 @@ fn why(outcome: &Outcome) -> &str {
 
 #[tokio::test]
 async fn the_test_gateway_serves_payments_payouts_and_queries_and_writes_nothing() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let demo = bench.gateways.add(&demo_gateway()).await.unwrap();
     assert_eq!(demo.name(), "switchyard_demo");
     assert_eq!(demo.manifest.title, "Switchyard Test Gateway");
@@ -77,7 +77,7 @@ async fn the_test_gateway_serves_payments_payouts_and_queries_and_writes_nothing
 
 #[tokio::test]
 async fn the_test_gateway_has_the_installations_own_demo_methods_and_serves_every_other() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let demo = bench.gateways.add(&demo_gateway()).await.unwrap();
     assert!(
         demo.method(Direction::Collect, "switchyard_payment_demo")
@@ -105,7 +105,7 @@ async fn the_test_gateway_has_the_installations_own_demo_methods_and_serves_ever
 
 #[tokio::test]
 async fn a_fault_before_the_first_write_is_not_sent() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     for what in [
         "panic",
@@ -139,7 +139,7 @@ async fn a_fault_before_the_first_write_is_not_sent() {
 
 #[tokio::test]
 async fn a_fault_after_the_first_write_is_unknown() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let cases = [
         ("ok", "write and panic"),
@@ -170,7 +170,7 @@ async fn a_fault_after_the_first_write_is_unknown() {
 
 #[tokio::test]
 async fn a_provider_that_cannot_be_reached_got_nothing() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let gateway = misbehaving(&bench).await;
     let of = bench.attempt();
     let end = bench.collect(&gateway, of, &nobody().await, "write").await;
@@ -183,7 +183,7 @@ async fn a_provider_that_cannot_be_reached_got_nothing() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_proves_nothing_and_one_without_tls_proves_that_nothing_left() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let of = bench.attempt();
     let end = bench
@@ -207,7 +207,7 @@ async fn a_connection_that_breaks_proves_nothing_and_one_without_tls_proves_that
 
 #[tokio::test]
 async fn a_success_of_an_amount_that_cannot_be_read_names_none() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let gateway = misbehaving(&bench).await;
     let nowhere = "http://127.0.0.1:1";
     let what = "strange amount";
@@ -222,7 +222,7 @@ async fn a_success_of_an_amount_that_cannot_be_read_names_none() {
 
 #[tokio::test]
 async fn a_write_is_journaled_before_it_leaves_and_again_when_it_is_answered() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let of = bench.attempt();
     let end = bench
@@ -282,7 +282,7 @@ async fn a_write_is_journaled_before_it_leaves_and_again_when_it_is_answered() {
 
 #[tokio::test]
 async fn a_crash_between_the_write_and_its_answer_is_recovered_as_maybe_sent() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let of = bench.attempt();
     let config = json!({ "url": provider.in_mood("silent"), "key": KEY });
@@ -309,7 +309,7 @@ async fn a_crash_between_the_write_and_its_answer_is_recovered_as_maybe_sent() {
 
 #[tokio::test]
 async fn a_write_that_cannot_be_journaled_does_not_leave() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     bench.store.close().await;
     let end = bench
@@ -321,7 +321,7 @@ async fn a_write_that_cannot_be_journaled_does_not_leave() {
 
 #[tokio::test]
 async fn what_only_reads_is_journaled_in_one_commit_at_the_end() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let of = bench.attempt();
     bench
@@ -344,7 +344,7 @@ async fn what_only_reads_is_journaled_in_one_commit_at_the_end() {
 
 #[tokio::test]
 async fn a_failed_query_says_nothing_about_the_attempt() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let gateway = misbehaving(&bench).await;
     let query = |method: &str, of: Try| {
         let mut input = collection("");
@@ -370,7 +370,7 @@ async fn a_failed_query_says_nothing_about_the_attempt() {
 
 #[tokio::test]
 async fn not_found_proves_that_nothing_was_sent_only_when_the_manifest_says_so() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let query = |of: Try| {
         let mut input = collection("");
@@ -405,7 +405,7 @@ async fn not_found_proves_that_nothing_was_sent_only_when_the_manifest_says_so()
 
 #[tokio::test]
 async fn a_token_is_fetched_once_and_kept_for_its_connection() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     for expected in [1, 1] {
         bench
@@ -431,7 +431,7 @@ async fn a_token_is_fetched_once_and_kept_for_its_connection() {
 
 #[tokio::test]
 async fn two_calls_run_at_the_same_time() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     // The provider answers neither before it has both.
     let url = provider.in_mood("together");
@@ -447,7 +447,7 @@ async fn two_calls_run_at_the_same_time() {
 
 #[tokio::test]
 async fn a_gateway_that_panics_too_often_is_in_quarantine_until_it_is_added_again() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let gateway = misbehaving(&bench).await;
     for _ in 0..5 {
         assert!(!gateway.is_in_quarantine());
@@ -475,7 +475,7 @@ async fn a_gateway_that_panics_too_often_is_in_quarantine_until_it_is_added_agai
 
 #[tokio::test]
 async fn a_gateway_that_computes_for_long_still_answers_later_calls() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let gateway = misbehaving(&bench).await;
     for _ in 0..2 {
         let end = bench
@@ -487,7 +487,7 @@ async fn a_gateway_that_computes_for_long_still_answers_later_calls() {
 
 #[tokio::test]
 async fn a_check_of_credentials_can_not_send_what_moves_money() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
+    let (bench, provider) = (Fixture::new(), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let config = json!({ "url": provider.in_mood("ok"), "key": KEY });
     let check = bench
@@ -512,7 +512,7 @@ async fn a_check_of_credentials_can_not_send_what_moves_money() {
 
 #[tokio::test]
 async fn outside_development_mode_private_addresses_are_out_of_reach() {
-    let (bench, provider) = (Bench::with(false), Provider::start().await);
+    let (bench, provider) = (Fixture::with(false), Provider::start().await);
     let gateway = misbehaving(&bench).await;
     let end = bench
         .collect(&gateway, bench.attempt(), &provider.in_mood("ok"), "write")
@@ -523,7 +523,7 @@ async fn outside_development_mode_private_addresses_are_out_of_reach() {
 
 #[tokio::test]
 async fn an_unknown_number_is_declined_with_the_providers_words() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let demo = bench.gateways.add(&demo_gateway()).await.unwrap();
     let mut input = collection("");
     input["payer"]["msisdn"] = json!("22997000000");
@@ -539,7 +539,7 @@ async fn an_unknown_number_is_declined_with_the_providers_words() {
 #[tokio::test]
 #[ignore = "prints a figure, proves nothing"]
 async fn cost_of_a_call_without_requests() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let demo = bench.gateways.add(&demo_gateway()).await.unwrap();
     let rounds = 20_000;
     let since = tokio::time::Instant::now();
@@ -559,7 +559,7 @@ async fn cost_of_a_call_without_requests() {
 /// The provider looks into the journal when a request arrives, as a process that dies then would.
 #[tokio::test]
 async fn a_request_of_any_verb_is_in_the_journal_when_it_arrives() {
-    let bench = Bench::new();
+    let bench = Fixture::new();
     let gateway = misbehaving(&bench).await;
     for verb in ["POST", "PUT", "PATCH", "DELETE", "MERGE", "SETTLE"] {
         let of = bench.attempt();

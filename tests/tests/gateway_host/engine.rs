@@ -10,19 +10,19 @@ use switchyard_core::environment::Environment;
 use switchyard_core::transaction::{CaseReason, ClientContext, Status, Transaction};
 use switchyard_engine::access::NewConnection;
 use switchyard_engine::engine::{ConfirmRequest, NewPayment, NewPayout};
-use switchyard_engine::testing::{self, Wanted, amount, customer};
+use switchyard_engine::testing::{self, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_records::NewCustomer;
 use switchyard_tests::{c_gateway, demo_gateway, eventually, misbehaving_gateway};
 
-use crate::bench::{Bench, KEY};
+use crate::fixture::{Fixture, KEY};
 use crate::provider::Provider;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_test_gateway_pays_by_its_numbers_and_serves_every_sandbox_method() {
-    let bench = Bench::new();
-    bench.gateways.add(&demo_gateway()).await.unwrap();
-    let engine = started(&bench.gateways).await;
+    let fixture = Fixture::new();
+    fixture.gateways.add(&demo_gateway()).await.unwrap();
+    let engine = started(&fixture.gateways).await;
     for (number, status) in [
         ("4149518161", Status::Success),
         ("4149518162", Status::Pending),
@@ -47,13 +47,13 @@ async fn the_test_gateway_pays_by_its_numbers_and_serves_every_sandbox_method() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_is_paid_through_the_gateway_in_c() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    bench
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    fixture
         .gateways
-        .add(&c_gateway(bench.folder()))
+        .add(&c_gateway(fixture.folder()))
         .await
         .unwrap();
-    let engine = started(&bench.gateways).await;
+    let engine = started(&fixture.gateways).await;
     let connection = NewConnection {
         app: engine.caller().app.id,
         environment: Environment::Sandbox,
@@ -76,9 +76,9 @@ async fn a_payment_is_paid_through_the_gateway_in_c() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_success_in_another_currency_opens_a_case_at_once_and_ends_nothing() {
-    let bench = Bench::new();
-    bench.gateways.add(&misbehaving_gateway()).await.unwrap();
-    let engine = started(&bench.gateways).await;
+    let fixture = Fixture::new();
+    fixture.gateways.add(&misbehaving_gateway()).await.unwrap();
+    let engine = started(&fixture.gateways).await;
     let connection = NewConnection {
         app: engine.caller().app.id,
         environment: Environment::Sandbox,
@@ -104,27 +104,27 @@ async fn a_success_in_another_currency_opens_a_case_at_once_and_ends_nothing() {
     assert!(said.contains("25") && said.contains("XOF"), "{said}");
 }
 
-async fn started(gateways: &Gateways) -> testing::Bench {
-    Wanted::with(gateways.clone()).start().await
+async fn started(gateways: &Gateways) -> testing::TestEngine {
+    TestEngineBuilder::with(gateways.clone()).start().await
 }
 
 async fn pay(
-    bench: &testing::Bench,
+    fixture: &testing::TestEngine,
     method: &str,
     currency: &str,
     number: &str,
 ) -> Arc<Transaction> {
-    let payment = payment(bench, currency).await;
+    let payment = payment(fixture, currency).await;
     let choice = choice(method, number);
-    bench.engine.confirm(payment.id, choice).await.unwrap()
+    fixture.engine.confirm(payment.id, choice).await.unwrap()
 }
 
-pub async fn payment(bench: &testing::Bench, currency: &str) -> Arc<Transaction> {
-    payment_for(bench, currency, "Two coffees").await
+pub async fn payment(fixture: &testing::TestEngine, currency: &str) -> Arc<Transaction> {
+    payment_for(fixture, currency, "Two coffees").await
 }
 
 pub async fn payment_for(
-    bench: &testing::Bench,
+    fixture: &testing::TestEngine,
     currency: &str,
     description: &str,
 ) -> Arc<Transaction> {
@@ -139,9 +139,9 @@ pub async fn payment_for(
         expires_in: None,
         context: ClientContext::default(),
     };
-    bench
+    fixture
         .engine
-        .initialize_payment(&bench.caller(), new, None)
+        .initialize_payment(&fixture.caller(), new, None)
         .await
         .unwrap()
 }
@@ -158,7 +158,7 @@ pub fn choice(method: &str, number: &str) -> ConfirmRequest {
     }
 }
 
-async fn pay_out(bench: &testing::Bench, number: &str, status: Status) -> Arc<Transaction> {
+async fn pay_out(fixture: &testing::TestEngine, number: &str, status: Status) -> Arc<Transaction> {
     let new = NewPayout {
         amount: amount(2_500, "USD"),
         description: "A refund".into(),
@@ -168,13 +168,13 @@ async fn pay_out(bench: &testing::Bench, number: &str, status: Status) -> Arc<Tr
         metadata: BTreeMap::new(),
         context: ClientContext::default(),
     };
-    let payout = bench
+    let payout = fixture
         .engine
-        .initialize_payout(&bench.caller(), new, None)
+        .initialize_payout(&fixture.caller(), new, None)
         .await
         .unwrap();
     eventually(number, Duration::from_secs(20), || async {
-        let found = bench.engine.transaction(payout.id).await?;
+        let found = fixture.engine.transaction(payout.id).await?;
         Ok(found.filter(|found| found.status() == status))
     })
     .await

@@ -9,25 +9,25 @@ use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{AttemptState, Kind, Outcome};
 use switchyard_engine::access::{DevelopmentKeys, NewConnection};
 use switchyard_engine::engine::EngineError;
-use switchyard_engine::testing::{Bench as Started, START, Wanted};
+use switchyard_engine::testing::{START, TestEngine as Started, TestEngineBuilder};
 use switchyard_gateway_host::{Call, ChangeAuthor, Operation, State, Version};
 use switchyard_store::{Batch, CrashPoint, CrashingKv, Direction, MemoryDisk, Store, Table};
 use switchyard_system::clock::Clock;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
-use crate::bench::{Bench, KEY, REFERENCE, Try, collection};
 use crate::engine::{choice, payment, payment_for};
+use crate::fixture::{Fixture, KEY, REFERENCE, Try, collection};
 use crate::provider::Provider;
 
-async fn misbehaving(bench: &Bench) -> Arc<Version> {
-    bench.gateways.add(&misbehaving_gateway()).await.unwrap()
+async fn misbehaving(fixture: &Fixture) -> Arc<Version> {
+    fixture.gateways.add(&misbehaving_gateway()).await.unwrap()
 }
 
-async fn quarantine(bench: &Bench, gateway: &Arc<Version>) {
+async fn quarantine(fixture: &Fixture, gateway: &Arc<Version>) {
     for _ in 0..5 {
         assert!(!gateway.is_in_quarantine());
-        bench
-            .collect(gateway, bench.attempt(), "http://127.0.0.1:1", "panic")
+        fixture
+            .collect(gateway, fixture.attempt(), "http://127.0.0.1:1", "panic")
             .await;
     }
     assert!(gateway.is_in_quarantine());
@@ -35,13 +35,13 @@ async fn quarantine(bench: &Bench, gateway: &Arc<Version>) {
 
 #[tokio::test]
 async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command() {
-    let bench = Bench::new();
-    let gateway = misbehaving(&bench).await;
+    let fixture = Fixture::new();
+    let gateway = misbehaving(&fixture).await;
     for _ in 0..2 {
-        quarantine(&bench, &gateway).await;
-        bench.clock.advance(Duration::from_secs(24 * 60 * 60));
+        quarantine(&fixture, &gateway).await;
+        fixture.clock.advance(Duration::from_secs(24 * 60 * 60));
         assert!(gateway.is_in_quarantine());
-        let seen = bench.gateways.overview("misbehaving").await.unwrap();
+        let seen = fixture.gateways.overview("misbehaving").await.unwrap();
         assert_eq!(seen.state, State::Quarantined);
         let kept = seen.versions[0].kept.quarantine.as_ref().unwrap();
         assert!(
@@ -50,7 +50,7 @@ async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command(
         );
         assert_eq!(kept.by, "engine");
         let me = ChangeAuthor::new("ada");
-        bench
+        fixture
             .gateways
             .restore("misbehaving", None, &me)
             .await
@@ -61,11 +61,17 @@ async fn a_quarantine_is_told_with_its_reason_lasts_and_is_ended_by_one_command(
 
 #[tokio::test]
 async fn a_version_in_quarantine_may_still_be_asked_about_what_it_began() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    let gateway = misbehaving(&bench).await;
-    quarantine(&bench, &gateway).await;
-    let asked = query(&bench, &gateway, bench.attempt(), &provider.url, "card_usd");
-    let outcome = bench.gateways.call(asked).await.outcome;
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    let gateway = misbehaving(&fixture).await;
+    quarantine(&fixture, &gateway).await;
+    let asked = query(
+        &fixture,
+        &gateway,
+        fixture.attempt(),
+        &provider.url,
+        "card_usd",
+    );
+    let outcome = fixture.gateways.call(asked).await.outcome;
     assert!(
         format!("{outcome:?}").contains("no such charge"),
         "{outcome:?}"
@@ -74,9 +80,11 @@ async fn a_version_in_quarantine_may_still_be_asked_about_what_it_began() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn routing_offers_no_gateway_that_is_in_quarantine() {
-    let bench = Bench::new();
-    let gateway = misbehaving(&bench).await;
-    let engine = Wanted::with(bench.gateways.clone()).start().await;
+    let fixture = Fixture::new();
+    let gateway = misbehaving(&fixture).await;
+    let engine = TestEngineBuilder::with(fixture.gateways.clone())
+        .start()
+        .await;
     let app = engine.caller().app.id;
     let connection = NewConnection {
         app,
@@ -95,7 +103,7 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
             .can_serve(app, environment, Kind::Payment, method, None)
     };
     assert!(can_serve());
-    quarantine(&bench, &gateway).await;
+    quarantine(&fixture, &gateway).await;
     assert!(!can_serve());
 
     // A payment that was begun before can still be paid afterwards: nothing was tried, and nothing
@@ -111,42 +119,42 @@ async fn routing_offers_no_gateway_that_is_in_quarantine() {
     );
     let kept = engine.engine.transaction(paid.id).await.unwrap().unwrap();
     assert_eq!((kept.status(), kept.attempts.len()), (paid.status(), 0));
-    bench.clock.advance(Duration::from_secs(24 * 60 * 60));
+    fixture.clock.advance(Duration::from_secs(24 * 60 * 60));
     assert!(!can_serve(), "time alone does not bring it back");
     let me = ChangeAuthor::new("ada");
-    let restored = bench.gateways.restore("misbehaving", None, &me).await;
+    let restored = fixture.gateways.restore("misbehaving", None, &me).await;
     assert_eq!(restored.unwrap().state, State::Serving);
     assert!(can_serve());
 }
 
-fn query(bench: &Bench, gateway: &Arc<Version>, of: Try, url: &str, method: &str) -> Call {
+fn query(fixture: &Fixture, gateway: &Arc<Version>, of: Try, url: &str, method: &str) -> Call {
     let mut input = collection("");
     input["method"] = json!(method);
     input["direction"] = json!("collect");
     let config = json!({ "url": url, "key": KEY });
-    bench.call(gateway, of, Operation::Query, config, input)
+    fixture.call(gateway, of, Operation::Query, config, input)
 }
 
 #[tokio::test]
 async fn not_found_proves_nothing_when_the_credentials_are_others_than_those_that_sent() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    let gateway = misbehaving(&bench).await;
-    let long_ago = bench.clock.now().minus(Duration::from_secs(3_600));
-    let of = bench.attempt();
-    bench
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    let gateway = misbehaving(&fixture).await;
+    let long_ago = fixture.clock.now().minus(Duration::from_secs(3_600));
+    let of = fixture.attempt();
+    fixture
         .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
         .await;
-    let sent_at = bench.clock.now();
-    bench.clock.advance(Duration::from_secs(901));
+    let sent_at = fixture.clock.now();
+    fixture.clock.advance(Duration::from_secs(901));
     for (changed_at, is_proof) in [
         (sent_at.plus(Duration::from_secs(1)), false),
         // The call may have begun with the credentials of before.
         (sent_at.minus(Duration::from_secs(1)), false),
         (long_ago, true),
     ] {
-        let mut call = query(&bench, &gateway, of, &provider.url, "card_usd");
+        let mut call = query(&fixture, &gateway, of, &provider.url, "card_usd");
         call.config_changed_at = Some(changed_at);
-        let outcome = bench.gateways.call(call).await.outcome;
+        let outcome = fixture.gateways.call(call).await.outcome;
         let not_sent = matches!(outcome, Outcome::NotSent { .. });
         assert_eq!(not_sent, is_proof, "{changed_at}: {outcome:?}");
     }
@@ -154,25 +162,25 @@ async fn not_found_proves_nothing_when_the_credentials_are_others_than_those_tha
 
 #[tokio::test]
 async fn not_found_proves_nothing_when_a_row_of_the_journal_cannot_be_read() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    let gateway = misbehaving(&bench).await;
-    let of = bench.attempt();
-    bench
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    let gateway = misbehaving(&fixture).await;
+    let of = fixture.attempt();
+    fixture
         .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
         .await;
-    bench.clock.advance(Duration::from_secs(901));
+    fixture.clock.advance(Duration::from_secs(901));
     let ask = || {
-        let call = query(&bench, &gateway, of, &provider.url, "card_usd");
-        bench.gateways.call(call)
+        let call = query(&fixture, &gateway, of, &provider.url, "card_usd");
+        fixture.gateways.call(call)
     };
-    let rows = bench
+    let rows = fixture
         .store
         .scan(Table::Journal, b"p", b"q", Direction::Forward, 100);
     let (key, row) = rows.await.unwrap().remove(0);
     let put = async |row: &[u8]| {
         let mut batch = Batch::new();
         batch.put(Table::Journal, &key, row);
-        bench.store.commit(batch).await.unwrap();
+        fixture.store.commit(batch).await.unwrap();
     };
     put(b"rubbish").await;
     let outcome = ask().await.outcome;
@@ -184,27 +192,27 @@ async fn not_found_proves_nothing_when_a_row_of_the_journal_cannot_be_read() {
 
 /// An engine that begins when it is `at`, on this store.
 async fn begun(
-    bench: &Bench,
+    fixture: &Fixture,
     store: &Store,
     keys: Option<DevelopmentKeys>,
     at: Timestamp,
 ) -> Started {
-    let wanted = Wanted {
+    let wanted = TestEngineBuilder {
         store: store.clone(),
         clock: Clock::manual(at),
         keys,
-        ..Wanted::with(bench.gateways.clone())
+        ..TestEngineBuilder::with(fixture.gateways.clone())
     };
     wanted.start().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    misbehaving(&bench).await;
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    misbehaving(&fixture).await;
     let disk = MemoryDisk::default();
     let process = CrashingKv::new(&disk, CrashPoint::Never);
-    let first = begun(&bench, &process.store(), None, START).await;
+    let first = begun(&fixture, &process.store(), None, START).await;
     let connection = NewConnection {
         app: first.caller().app.id,
         environment: Environment::Sandbox,
@@ -238,7 +246,7 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
     };
     put(b"rubbish").await;
     let later = START.plus(Duration::from_secs(3_600));
-    let next = begun(&bench, &store, Some(first.keys.clone()), later).await;
+    let next = begun(&fixture, &store, Some(first.keys.clone()), later).await;
     let attempt = async || {
         let tx = next.engine.transaction(id).await.unwrap().unwrap();
         assert_eq!(tx.attempts.len(), 1);
@@ -264,26 +272,26 @@ async fn nobody_is_asked_about_an_interrupted_call_whose_state_cannot_be_read() 
 
 #[tokio::test]
 async fn not_found_proves_what_was_true_when_it_was_asked_however_late_the_answer_comes() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    let gateway = misbehaving(&bench).await;
-    let of = bench.attempt();
-    bench
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    let gateway = misbehaving(&fixture).await;
+    let of = fixture.attempt();
+    fixture
         .collect(&gateway, of, &provider.in_mood("sick"), "write and fail")
         .await;
-    bench.clock.advance(Duration::from_secs(890));
+    fixture.clock.advance(Duration::from_secs(890));
     // The provider answers neither before it has both: the first is asked too early, and answered
     // when it would be late enough.
     let together = provider.in_mood("together");
     let ask = || {
-        let call = query(&bench, &gateway, of, &together, "ask");
-        bench.gateways.call(call)
+        let call = query(&fixture, &gateway, of, &together, "ask");
+        fixture.gateways.call(call)
     };
     let later = async {
         let arrived = || async { Ok((provider.count() == 2).then_some(())) };
         switchyard_tests::eventually("the first query", Duration::from_secs(20), arrived)
             .await
             .unwrap();
-        bench.clock.advance(Duration::from_secs(20));
+        fixture.clock.advance(Duration::from_secs(20));
         ask().await
     };
     let (early, late) = tokio::join!(ask(), later);
@@ -300,15 +308,15 @@ const NET: Duration = Duration::from_secs(60);
 /// The gateway's request has the reference in it, so a part of the reference serves as the code.
 #[tokio::test]
 async fn a_code_that_the_payer_typed_is_masked_in_the_journal() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    let gateway = misbehaving(&bench).await;
-    let (of, code) = (bench.attempt(), &REFERENCE[..8]);
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    let gateway = misbehaving(&fixture).await;
+    let (of, code) = (fixture.attempt(), &REFERENCE[..8]);
     let config = json!({ "url": provider.in_mood("ok"), "key": KEY });
     let mut input = collection("write");
     input["input"] = json!({ "code": code });
-    let call = bench.call(&gateway, of, Operation::Collect, config, input);
-    bench.gateways.call(call).await;
-    let rows = bench.provider_calls(of).await;
+    let call = fixture.call(&gateway, of, Operation::Collect, config, input);
+    fixture.gateways.call(call).await;
+    let rows = fixture.provider_calls(of).await;
     let sent = rows[0].request_body.as_deref().unwrap();
     assert!(sent.contains("***-") && !sent.contains(code), "{sent}");
 }

@@ -8,23 +8,29 @@ use switchyard_core::transaction::{Captured, Outcome};
 use switchyard_gateway_host::{Operation, Recovered};
 use switchyard_tests::c_gateway;
 
-use crate::bench::{Bench, collection};
+use crate::fixture::{Fixture, collection};
 use crate::loading::craft;
 use crate::provider::Provider;
 
 #[tokio::test]
 async fn the_gateway_in_c_serves_a_payment() {
-    let (bench, provider) = (Bench::new(), Provider::start().await);
-    let gateway = bench
+    let (fixture, provider) = (Fixture::new(), Provider::start().await);
+    let gateway = fixture
         .gateways
-        .add(&c_gateway(bench.folder()))
+        .add(&c_gateway(fixture.folder()))
         .await
         .unwrap();
     assert_eq!(gateway.manifest.title, "Example in C");
     let call = |mood: &str, operation| {
         let config = json!({ "url": provider.in_mood(mood) });
-        let call = bench.call(&gateway, bench.attempt(), operation, config, collection(""));
-        bench.gateways.call(call)
+        let call = fixture.call(
+            &gateway,
+            fixture.attempt(),
+            operation,
+            config,
+            collection(""),
+        );
+        fixture.gateways.call(call)
     };
     let end = call("paid", Operation::Collect).await;
     let Outcome::Succeeded {
@@ -56,7 +62,7 @@ async fn the_gateway_in_c_serves_a_payment() {
 
 #[tokio::test]
 async fn nonsense_of_a_library_is_not_sent_and_the_engine_goes_on() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let cases = [
         ("no_json", "say(answer, \"hello\"); return 0;"),
         ("no_outcome", "say(answer, \"{}\"); return 0;"),
@@ -81,25 +87,29 @@ async fn nonsense_of_a_library_is_not_sent_and_the_engine_goes_on() {
         ),
     ];
     for (name, begin) in cases {
-        let gateway = bench
+        let gateway = fixture
             .gateways
-            .add(&speaking(&bench, name, begin))
+            .add(&speaking(&fixture, name, begin))
             .await
             .unwrap();
-        let of = bench.attempt();
-        let call = bench.call(&gateway, of, Operation::Collect, json!({}), collection(""));
-        let outcome = bench.gateways.call(call).await.outcome;
+        let of = fixture.attempt();
+        let call = fixture.call(&gateway, of, Operation::Collect, json!({}), collection(""));
+        let outcome = fixture.gateways.call(call).await.outcome;
         assert!(
             matches!(outcome, Outcome::NotSent { .. }),
             "{name}: {outcome:?}"
         );
-        assert_eq!(bench.recovered(of).await, Recovered::NothingSent, "{name}");
+        assert_eq!(
+            fixture.recovered(of).await,
+            Recovered::NothingSent,
+            "{name}"
+        );
     }
 }
 
 /// A gateway whose `begin` is this.
-fn speaking(bench: &Bench, name: &str, begin: &str) -> PathBuf {
-    let folder = bench.folder().join(name);
+fn speaking(fixture: &Fixture, name: &str, begin: &str) -> PathBuf {
+    let folder = fixture.folder().join(name);
     fs::create_dir_all(&folder).unwrap();
     craft(
         &folder,

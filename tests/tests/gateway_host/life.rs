@@ -8,14 +8,14 @@ use serde_json::json;
 use switchyard_core::environment::Environment;
 use switchyard_core::transaction::{AttemptState, Status};
 use switchyard_engine::access::NewConnection;
-use switchyard_engine::testing::Wanted;
+use switchyard_engine::testing::TestEngineBuilder;
 use switchyard_gateway_host::{
     ChangeAuthor, ChangeKind, Consent, FileStatus, Gateways, LifeError, Operation, State, Version,
 };
 use switchyard_tests::{demo_gateway, misbehaving_gateway};
 
-use crate::bench::{Bench, KEY, collection};
 use crate::engine::{choice, payment};
+use crate::fixture::{Fixture, KEY, collection};
 use crate::loading::craft;
 
 const ADA: ChangeAuthor<'_> = ChangeAuthor::new("ada");
@@ -35,22 +35,22 @@ async fn approved<T: std::fmt::Debug>(gateways: &Gateways, awaits: Result<T, Lif
 }
 
 /// The crafted gateway in a version of its own, as a file.
-fn file(bench: &Bench, number: &str) -> PathBuf {
-    let folder = bench.folder().join(number);
+fn file(fixture: &Fixture, number: &str) -> PathBuf {
+    let folder = fixture.folder().join(number);
     fs::create_dir_all(&folder).unwrap();
     let set = |manifest: &mut serde_json::Value| manifest["version"] = json!(number);
     craft(&folder, "crafted", |source| source, set)
 }
 
-async fn kept(bench: &Bench) -> &Bench {
-    bench.gateways.keep_in(&bench.store).await.unwrap();
-    bench
+async fn kept(fixture: &Fixture) -> &Fixture {
+    fixture.gateways.keep_in(&fixture.store).await.unwrap();
+    fixture
 }
 
 /// Gateways of a process that starts on the same folder and store.
-async fn restarted(bench: &Bench) -> Gateways {
-    let again = bench.again();
-    again.keep_in(&bench.store).await.unwrap();
+async fn restarted(fixture: &Fixture) -> Gateways {
+    let again = fixture.again();
+    again.keep_in(&fixture.store).await.unwrap();
     again
 }
 
@@ -62,25 +62,28 @@ fn current(gateways: &Gateways) -> Option<String> {
 #[tokio::test]
 async fn a_restart_comes_back_with_the_version_that_was_current_and_needs_no_file_of_the_operators()
 {
-    let bench = Bench::new();
-    kept(&bench).await;
+    let fixture = Fixture::new();
+    kept(&fixture).await;
     for number in ["1.0.0", "2.0.0"] {
-        bench.gateways.add(&file(&bench, number)).await.unwrap();
-        fs::remove_dir_all(bench.folder().join(number)).unwrap();
+        fixture.gateways.add(&file(&fixture, number)).await.unwrap();
+        fs::remove_dir_all(fixture.folder().join(number)).unwrap();
     }
-    fs::write(bench.kept().join("upload-1.partial"), b"cut short").unwrap();
-    assert_eq!(current(&restarted(&bench).await).as_deref(), Some("2.0.0"));
+    fs::write(fixture.kept().join("upload-1.partial"), b"cut short").unwrap();
     assert_eq!(
-        fs::read_dir(bench.kept()).unwrap().count(),
+        current(&restarted(&fixture).await).as_deref(),
+        Some("2.0.0")
+    );
+    assert_eq!(
+        fs::read_dir(fixture.kept()).unwrap().count(),
         2,
         "the versions and nothing else"
     );
-    bench
+    fixture
         .gateways
         .roll_back("crafted", None, &ADA)
         .await
         .unwrap();
-    let again = restarted(&bench).await;
+    let again = restarted(&fixture).await;
     assert_eq!(current(&again).as_deref(), Some("1.0.0"));
     let seen = again.overview("crafted").await.unwrap();
     assert_eq!((seen.state, seen.versions.len()), (State::Serving, 2));
@@ -102,7 +105,7 @@ async fn a_restart_comes_back_with_the_version_that_was_current_and_needs_no_fil
     assert_eq!(seen.record.changes[2].by, "ada");
 
     again.remove("crafted", &ADA).await.unwrap();
-    let again = restarted(&bench).await;
+    let again = restarted(&fixture).await;
     assert_eq!(current(&again), None);
     assert_eq!(
         again.overview("crafted").await.unwrap().state,
@@ -114,28 +117,35 @@ async fn a_restart_comes_back_with_the_version_that_was_current_and_needs_no_fil
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_has_a_current_version_at_every_moment_of_its_upgrade() {
-    let bench = Bench::new();
-    kept(&bench).await;
-    bench.gateways.add(&file(&bench, "1.0.0")).await.unwrap();
-    let (gateways, second) = (bench.gateways.clone(), file(&bench, "2.0.0"));
+    let fixture = Fixture::new();
+    kept(&fixture).await;
+    fixture
+        .gateways
+        .add(&file(&fixture, "1.0.0"))
+        .await
+        .unwrap();
+    let (gateways, second) = (fixture.gateways.clone(), file(&fixture, "2.0.0"));
     let upgrade = tokio::spawn(async move { gateways.add(&second).await });
     while !upgrade.is_finished() {
-        assert!(current(&bench.gateways).is_some(), "a gap in the upgrade");
+        assert!(current(&fixture.gateways).is_some(), "a gap in the upgrade");
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }
     upgrade.await.unwrap().unwrap();
-    assert_eq!(current(&bench.gateways).as_deref(), Some("2.0.0"));
+    assert_eq!(current(&fixture.gateways).as_deref(), Some("2.0.0"));
 }
 
 #[tokio::test]
 async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
-    let bench = Bench::with(false);
-    kept(&bench).await;
-    let path = file(&bench, "1.0.0");
-    let seen = bench.gateways.propose(&path).await.unwrap();
+    let fixture = Fixture::with(false);
+    kept(&fixture).await;
+    let path = file(&fixture, "1.0.0");
+    let seen = fixture.gateways.propose(&path).await.unwrap();
     assert!(!seen.needs_no_consent && !seen.is_known && seen.replaces.is_none());
     let sha256 = seen.inspection.sha256;
-    let refused = bench.gateways.install(&path, Consent::Standing, &ADA).await;
+    let refused = fixture
+        .gateways
+        .install(&path, Consent::Standing, &ADA)
+        .await;
     assert!(
         matches!(refused, Err(LifeError::NoConsent { .. })),
         "{refused:?}"
@@ -144,7 +154,7 @@ async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
         sha256: sha256.to_owned(),
         hosts: None,
     };
-    let refused = bench
+    let refused = fixture
         .gateways
         .install(&path, given(&"0".repeat(64)), &ADA)
         .await;
@@ -152,21 +162,21 @@ async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
         matches!(refused, Err(LifeError::OtherFile { .. })),
         "{refused:?}"
     );
-    assert!(!bench.kept().exists() && bench.gateways.list().is_empty());
+    assert!(!fixture.kept().exists() && fixture.gateways.list().is_empty());
 
-    let version = bench.gateways.install(&path, given(&sha256), &ADA);
+    let version = fixture.gateways.install(&path, given(&sha256), &ADA);
     version.await.unwrap();
-    assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
+    assert_eq!(current(&fixture.gateways).as_deref(), Some("1.0.0"));
     // A hash that is pinned comes without a question, also after a restart.
-    let next = file(&bench, "2.0.0");
-    let seen = bench.gateways.propose(&next).await.unwrap();
+    let next = file(&fixture, "2.0.0");
+    let seen = fixture.gateways.propose(&next).await.unwrap();
     assert_eq!(seen.replaces.unwrap().version, "1.0.0");
-    bench
+    fixture
         .gateways
         .pin(&seen.inspection.sha256, &ADA)
         .await
         .unwrap();
-    let again = restarted(&bench).await;
+    let again = restarted(&fixture).await;
     let awaits = again.install(&next, Consent::Standing, &ADA).await;
     approved(&again, awaits).await;
     assert_eq!(current(&again).as_deref(), Some("2.0.0"));
@@ -182,28 +192,38 @@ async fn nothing_of_a_file_runs_before_somebody_said_yes_to_its_hash() {
 #[tokio::test(flavor = "multi_thread")]
 async fn attempts_end_on_their_version_and_are_counted_there_while_the_gateway_is_upgraded_drained_and_removed()
  {
-    let bench = Bench::new();
-    let engine = Wanted::with(bench.gateways.clone()).start().await;
-    bench.gateways.keep_in(engine.engine.store()).await.unwrap();
-    let first = bench.gateways.add(&demo_gateway()).await.unwrap();
+    let fixture = Fixture::new();
+    let engine = TestEngineBuilder::with(fixture.gateways.clone())
+        .start()
+        .await;
+    fixture
+        .gateways
+        .keep_in(engine.engine.store())
+        .await
+        .unwrap();
+    let first = fixture.gateways.add(&demo_gateway()).await.unwrap();
     let open = payment(&engine, "USD").await;
     let waiting = choice("switchyard_payment_demo", "4149518162");
     engine.engine.confirm(open.id, waiting).await.unwrap();
-    let second = bench.folder().join("second.so");
+    let second = fixture.folder().join("second.so");
     let mut bytes = fs::read(demo_gateway()).unwrap();
     bytes.extend_from_slice(b"another version");
     fs::write(&second, bytes).unwrap();
-    let second = bench.gateways.add(&second).await.unwrap();
+    let second = fixture.gateways.add(&second).await.unwrap();
     assert_ne!(first.sha256, second.sha256);
 
-    let seen = bench.gateways.overview("switchyard_demo").await.unwrap();
+    let seen = fixture.gateways.overview("switchyard_demo").await.unwrap();
     let counts: Vec<_> = seen
         .versions
         .iter()
         .map(|version| version.open_attempts.count)
         .collect();
     assert_eq!(counts, [0, 1], "the latest first");
-    let drained = bench.gateways.drain("switchyard_demo", &ADA).await.unwrap();
+    let drained = fixture
+        .gateways
+        .drain("switchyard_demo", &ADA)
+        .await
+        .unwrap();
     assert_eq!(drained.state, State::Draining);
     let refused = payment(&engine, "USD").await;
     let chosen = choice("switchyard_payment_demo", "4149518161");
@@ -214,7 +234,7 @@ async fn attempts_end_on_their_version_and_are_counted_there_while_the_gateway_i
             .await
             .is_err()
     );
-    bench
+    fixture
         .gateways
         .restore("switchyard_demo", None, &ADA)
         .await
@@ -223,7 +243,7 @@ async fn attempts_end_on_their_version_and_are_counted_there_while_the_gateway_i
     assert_eq!(paid.status(), Status::Success);
     assert_eq!(paid.attempts[0].candidate.gateway_hash, second.sha256);
 
-    let removed = bench
+    let removed = fixture
         .gateways
         .remove("switchyard_demo", &ADA)
         .await
@@ -243,9 +263,11 @@ async fn attempts_end_on_their_version_and_are_counted_there_while_the_gateway_i
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_that_meets_a_quarantine_before_anything_left_waits_instead_of_failing() {
-    let bench = Bench::new();
-    let gateway = bench.gateways.add(&misbehaving_gateway()).await.unwrap();
-    let engine = Wanted::with(bench.gateways.clone()).start().await;
+    let fixture = Fixture::new();
+    let gateway = fixture.gateways.add(&misbehaving_gateway()).await.unwrap();
+    let engine = TestEngineBuilder::with(fixture.gateways.clone())
+        .start()
+        .await;
     let connection = NewConnection {
         app: engine.caller().app.id,
         environment: Environment::Sandbox,
@@ -261,7 +283,7 @@ async fn a_payment_that_meets_a_quarantine_before_anything_left_waits_instead_of
         .await
         .unwrap();
     for _ in 0..4 {
-        panics(&bench, &gateway).await;
+        panics(&fixture, &gateway).await;
     }
     let met = crate::engine::payment_for(&engine, "USD", "panic").await;
     let chosen = choice("card_usd", "4149518161");
@@ -273,29 +295,29 @@ async fn a_payment_that_meets_a_quarantine_before_anything_left_waits_instead_of
     assert!(kept.failed_at.is_none());
 }
 
-async fn panics(bench: &Bench, gateway: &Arc<Version>) {
-    bench
-        .collect(gateway, bench.attempt(), "http://127.0.0.1:1", "panic")
+async fn panics(fixture: &Fixture, gateway: &Arc<Version>) {
+    fixture
+        .collect(gateway, fixture.attempt(), "http://127.0.0.1:1", "panic")
         .await;
 }
 
 #[tokio::test]
 async fn a_quarantine_outlives_the_process_and_a_copy_that_cannot_be_loaded_is_one() {
-    let bench = Bench::new();
-    kept(&bench).await;
-    let path = file(&bench, "1.0.0");
-    let version = bench.gateways.add(&path).await.unwrap();
+    let fixture = Fixture::new();
+    kept(&fixture).await;
+    let path = file(&fixture, "1.0.0");
+    let version = fixture.gateways.add(&path).await.unwrap();
     let why = ChangeAuthor {
         why: Some("the provider asked for it"),
         ..ADA
     };
-    let seen = bench
+    let seen = fixture
         .gateways
         .quarantine("crafted", None, &why)
         .await
         .unwrap();
     assert_eq!(seen.state, State::Quarantined);
-    let again = restarted(&bench).await;
+    let again = restarted(&fixture).await;
     let loaded = again.current("crafted").unwrap();
     assert!(
         loaded
@@ -307,11 +329,11 @@ async fn a_quarantine_outlives_the_process_and_a_copy_that_cannot_be_loaded_is_o
     again.restore("crafted", None, &ADA).await.unwrap();
     assert!(!again.current("crafted").unwrap().is_in_quarantine());
 
-    let copy = bench.kept().join(format!("{}.so", version.sha256));
+    let copy = fixture.kept().join(format!("{}.so", version.sha256));
     // Not in place: this process has it mapped.
     fs::remove_file(&copy).unwrap();
     fs::write(&copy, b"not a library any more").unwrap();
-    let again = restarted(&bench).await;
+    let again = restarted(&fixture).await;
     assert_eq!(current(&again), None, "what is damaged is not offered");
     let seen = again.overview("crafted").await.unwrap();
     assert_eq!(seen.state, State::Quarantined);
@@ -331,27 +353,27 @@ async fn a_quarantine_outlives_the_process_and_a_copy_that_cannot_be_loaded_is_o
 
 #[tokio::test]
 async fn a_roll_back_leaves_a_version_in_quarantine_behind_and_attempts_go_on_at_the_one_before() {
-    let bench = Bench::new();
-    kept(&bench).await;
+    let fixture = Fixture::new();
+    kept(&fixture).await;
     for number in ["1.0.0", "2.0.0"] {
-        bench.gateways.add(&file(&bench, number)).await.unwrap();
+        fixture.gateways.add(&file(&fixture, number)).await.unwrap();
     }
-    bench
+    fixture
         .gateways
         .quarantine("crafted", None, &ADA)
         .await
         .unwrap();
-    let seen = bench
+    let seen = fixture
         .gateways
         .roll_back("crafted", None, &ADA)
         .await
         .unwrap();
     assert_eq!(
-        (seen.state, current(&bench.gateways).as_deref()),
+        (seen.state, current(&fixture.gateways).as_deref()),
         (State::Serving, Some("1.0.0"))
     );
     let newer = seen.versions[0].kept.sha256.clone();
-    let refused = bench
+    let refused = fixture
         .gateways
         .roll_back("crafted", Some(&newer[..10]), &ADA)
         .await;
@@ -359,50 +381,50 @@ async fn a_roll_back_leaves_a_version_in_quarantine_behind_and_attempts_go_on_at
         matches!(refused, Err(LifeError::InQuarantine { .. })),
         "{refused:?}"
     );
-    let held = bench.gateways.version("crafted", &newer).unwrap();
-    let call = bench.call(
+    let held = fixture.gateways.version("crafted", &newer).unwrap();
+    let call = fixture.call(
         &held,
-        bench.attempt(),
+        fixture.attempt(),
         Operation::Collect,
         json!({}),
         collection(""),
     );
-    let outcome = bench.gateways.call(call).await.outcome;
+    let outcome = fixture.gateways.call(call).await.outcome;
     assert!(format!("{outcome:?}").contains("quarantine"), "{outcome:?}");
 }
 
 #[tokio::test]
 async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rests() {
-    let bench = Bench::new();
-    kept(&bench).await;
-    let folder = bench.folder().join("folder");
+    let fixture = Fixture::new();
+    kept(&fixture).await;
+    let folder = fixture.folder().join("folder");
     fs::create_dir_all(&folder).unwrap();
     let there = folder.join("crafted.so");
-    fs::copy(file(&bench, "1.0.0"), &there).unwrap();
-    bench.gateways.set_folder(&folder).await.unwrap();
-    assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
+    fs::copy(file(&fixture, "1.0.0"), &there).unwrap();
+    fixture.gateways.set_folder(&folder).await.unwrap();
+    assert_eq!(current(&fixture.gateways).as_deref(), Some("1.0.0"));
 
-    fs::copy(file(&bench, "2.0.0"), &there).unwrap();
-    bench.gateways.scan_folder(false).await.unwrap();
+    fs::copy(file(&fixture, "2.0.0"), &there).unwrap();
+    fixture.gateways.scan_folder(false).await.unwrap();
     assert_eq!(
-        current(&bench.gateways).as_deref(),
+        current(&fixture.gateways).as_deref(),
         Some("1.0.0"),
         "it may still be copied"
     );
     assert!(matches!(
-        bench.gateways.folder_files()[0].notice,
+        fixture.gateways.folder_files()[0].notice,
         FileStatus::Settling
     ));
-    bench.gateways.scan_folder(false).await.unwrap();
-    assert_eq!(current(&bench.gateways).as_deref(), Some("2.0.0"));
+    fixture.gateways.scan_folder(false).await.unwrap();
+    assert_eq!(current(&fixture.gateways).as_deref(), Some("2.0.0"));
 
     // The newer file is still there after a roll back, and after a restart: it was installed once.
-    bench
+    fixture
         .gateways
         .roll_back("crafted", None, &ADA)
         .await
         .unwrap();
-    let again = restarted(&bench).await;
+    let again = restarted(&fixture).await;
     again.set_folder(&folder).await.unwrap();
     again.scan_folder(false).await.unwrap();
     assert_eq!(current(&again).as_deref(), Some("1.0.0"));
@@ -434,22 +456,28 @@ async fn the_folder_is_taken_at_the_start_and_a_new_or_changed_file_when_it_rest
 
 #[tokio::test]
 async fn outside_development_mode_a_file_of_the_folder_waits_for_a_yes() {
-    let bench = Bench::with(false);
-    kept(&bench).await;
-    let folder = bench.folder().join("folder");
+    let fixture = Fixture::with(false);
+    kept(&fixture).await;
+    let folder = fixture.folder().join("folder");
     fs::create_dir_all(&folder).unwrap();
-    fs::copy(file(&bench, "1.0.0"), folder.join("crafted.so")).unwrap();
-    bench.gateways.set_folder(&folder).await.unwrap();
-    assert_eq!(current(&bench.gateways), None);
-    let FileStatus::AwaitsConsent(proposal) = bench.gateways.folder_files()[0].notice.clone()
+    fs::copy(file(&fixture, "1.0.0"), folder.join("crafted.so")).unwrap();
+    fixture.gateways.set_folder(&folder).await.unwrap();
+    assert_eq!(current(&fixture.gateways), None);
+    let FileStatus::AwaitsConsent(proposal) = fixture.gateways.folder_files()[0].notice.clone()
     else {
         panic!("it waits");
     };
     let sha256 = &proposal.inspection.sha256;
-    assert!(bench.gateways.accept(&"0".repeat(64), &ADA).await.is_err());
-    bench.gateways.accept(sha256, &ADA).await.unwrap();
-    assert_eq!(current(&bench.gateways).as_deref(), Some("1.0.0"));
-    let again = restarted(&bench).await;
+    assert!(
+        fixture
+            .gateways
+            .accept(&"0".repeat(64), &ADA)
+            .await
+            .is_err()
+    );
+    fixture.gateways.accept(sha256, &ADA).await.unwrap();
+    assert_eq!(current(&fixture.gateways).as_deref(), Some("1.0.0"));
+    let again = restarted(&fixture).await;
     again.set_folder(&folder).await.unwrap();
     assert!(matches!(
         again.folder_files()[0].notice,

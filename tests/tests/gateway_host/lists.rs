@@ -14,7 +14,7 @@ use switchyard_core::transaction::Kind;
 use switchyard_gateway_host::{ChangeAuthor, ListedState, Listing, ListingCall};
 use switchyard_tests::misbehaving_gateway;
 
-use crate::bench::{Bench, KEY, REFERENCE};
+use crate::fixture::{Fixture, KEY, REFERENCE};
 
 const AT: &str = "2026-11-20T09:30:00Z";
 
@@ -43,8 +43,8 @@ async fn listed(url: &str) -> Result<Listing, String> {
 }
 
 async fn listed_with(url: &str, key: &str) -> Result<Listing, String> {
-    let bench = Bench::new();
-    let gateway = bench.gateways.add(&misbehaving_gateway()).await.unwrap();
+    let fixture = Fixture::new();
+    let gateway = fixture.gateways.add(&misbehaving_gateway()).await.unwrap();
     let call = ListingCall {
         gateway,
         environment: Environment::Sandbox,
@@ -52,7 +52,7 @@ async fn listed_with(url: &str, key: &str) -> Result<Listing, String> {
         from: Timestamp::parse("2026-11-20T09:00:00Z").unwrap(),
         until: Timestamp::parse("2026-11-20T10:00:00Z").unwrap(),
     };
-    bench.gateways.list_transactions(&call).await
+    fixture.gateways.list_transactions(&call).await
 }
 
 /// The transactions with these ids.
@@ -210,11 +210,11 @@ async fn a_request_of_a_list_that_could_move_money_never_leaves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_in_quarantine_lists_nothing() {
-    let bench = Bench::new();
-    let gateway = bench.gateways.add(&misbehaving_gateway()).await.unwrap();
+    let fixture = Fixture::new();
+    let gateway = fixture.gateways.add(&misbehaving_gateway()).await.unwrap();
     let (url, asked) = provider(|_| Ok(json!({ "transactions": [] }))).await;
     let by = ChangeAuthor::new("ada");
-    let quarantined = bench.gateways.quarantine("misbehaving", None, &by).await;
+    let quarantined = fixture.gateways.quarantine("misbehaving", None, &by).await;
     quarantined.unwrap();
     let call = ListingCall {
         gateway,
@@ -223,7 +223,7 @@ async fn a_gateway_in_quarantine_lists_nothing() {
         from: Timestamp::from_seconds(0),
         until: Timestamp::from_seconds(1),
     };
-    let refused = bench.gateways.list_transactions(&call).await.unwrap_err();
+    let refused = fixture.gateways.list_transactions(&call).await.unwrap_err();
     assert!(refused.contains("quarantine"), "{refused}");
     assert_eq!(asked.load(Ordering::SeqCst), 0);
 }

@@ -9,40 +9,40 @@ use switchyard_gateway_host::{DirectLibrary, Operation, Refused};
 use switchyard_tests::demo_gateway;
 use switchyard_tests::gateways::cc;
 
-use crate::bench::{Bench, collection};
+use crate::fixture::{Fixture, collection};
 
 #[tokio::test]
 async fn a_gateway_is_inspected_copied_by_its_hash_and_loaded() {
-    let bench = Bench::new();
-    let seen = bench.gateways.inspect(&demo_gateway()).unwrap();
+    let fixture = Fixture::new();
+    let seen = fixture.gateways.inspect(&demo_gateway()).unwrap();
     assert_eq!(seen.manifest.name, "switchyard_demo");
     assert_eq!(seen.sha256.len(), 64);
-    assert!(bench.gateways.list().is_empty(), "to look is not to load");
+    assert!(fixture.gateways.list().is_empty(), "to look is not to load");
 
-    let version = bench.gateways.add(&demo_gateway()).await.unwrap();
+    let version = fixture.gateways.add(&demo_gateway()).await.unwrap();
     assert_eq!(version.sha256, seen.sha256);
-    let kept = bench.kept().join(format!("{}.so", seen.sha256));
+    let kept = fixture.kept().join(format!("{}.so", seen.sha256));
     assert_eq!(fs::read(&kept).unwrap(), fs::read(demo_gateway()).unwrap());
     assert_eq!(
-        fs::read_dir(bench.kept()).unwrap().count(),
+        fs::read_dir(fixture.kept()).unwrap().count(),
         1,
         "nothing half-written is left"
     );
 
-    let again = bench.gateways.add(&demo_gateway()).await.unwrap();
+    let again = fixture.gateways.add(&demo_gateway()).await.unwrap();
     assert!(
         std::sync::Arc::ptr_eq(&version, &again),
         "the same file is the same version"
     );
-    assert_eq!(bench.gateways.list().len(), 1);
+    assert_eq!(fixture.gateways.list().len(), 1);
 }
 
 #[tokio::test]
 async fn another_file_of_the_same_name_takes_over_and_the_old_version_stays() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let file = |number: &str| {
         let number = number.to_owned();
-        let folder = bench.folder().join(&number);
+        let folder = fixture.folder().join(&number);
         fs::create_dir_all(&folder).unwrap();
         craft(
             &folder,
@@ -51,72 +51,82 @@ async fn another_file_of_the_same_name_takes_over_and_the_old_version_stays() {
             |manifest| manifest["version"] = json!(number),
         )
     };
-    let old = bench.gateways.add(&file("1.0.0")).await.unwrap();
-    let new = bench.gateways.add(&file("2.0.0")).await.unwrap();
+    let old = fixture.gateways.add(&file("1.0.0")).await.unwrap();
+    let new = fixture.gateways.add(&file("2.0.0")).await.unwrap();
     assert_ne!(old.sha256, new.sha256);
     assert_eq!(
-        bench.gateways.current("crafted").unwrap().manifest.version,
+        fixture
+            .gateways
+            .current("crafted")
+            .unwrap()
+            .manifest
+            .version,
         "2.0.0"
     );
-    let found = bench.gateways.version("crafted", &old.sha256).unwrap();
+    let found = fixture.gateways.version("crafted", &old.sha256).unwrap();
     assert_eq!(found.manifest.version, "1.0.0");
     // The operator's files may go: the engine has its own.
-    fs::remove_dir_all(bench.folder().join("1.0.0")).unwrap();
-    let call = bench.call(
+    fs::remove_dir_all(fixture.folder().join("1.0.0")).unwrap();
+    let call = fixture.call(
         &found,
-        bench.attempt(),
+        fixture.attempt(),
         Operation::Collect,
         json!({}),
         collection(""),
     );
-    bench.gateways.call(call).await;
+    fixture.gateways.call(call).await;
     // Going back is the same swap.
-    bench
+    fixture
         .gateways
-        .add(&bench.kept().join(format!("{}.so", old.sha256)))
+        .add(&fixture.kept().join(format!("{}.so", old.sha256)))
         .await
         .unwrap();
     assert_eq!(
-        bench.gateways.current("crafted").unwrap().manifest.version,
+        fixture
+            .gateways
+            .current("crafted")
+            .unwrap()
+            .manifest
+            .version,
         "1.0.0"
     );
 }
 
 #[tokio::test]
 async fn a_version_that_an_attempt_began_on_is_loaded_from_the_engines_own_copy() {
-    let bench = Bench::new();
-    let hash = bench.gateways.inspect(&demo_gateway()).unwrap().sha256;
-    assert!(bench.gateways.version("switchyard_demo", &hash).is_none());
-    fs::create_dir_all(bench.kept()).unwrap();
-    fs::copy(demo_gateway(), bench.kept().join(format!("{hash}.so"))).unwrap();
-    assert!(bench.gateways.version("another", &hash).is_none());
+    let fixture = Fixture::new();
+    let hash = fixture.gateways.inspect(&demo_gateway()).unwrap().sha256;
+    assert!(fixture.gateways.version("switchyard_demo", &hash).is_none());
+    fs::create_dir_all(fixture.kept()).unwrap();
+    fs::copy(demo_gateway(), fixture.kept().join(format!("{hash}.so"))).unwrap();
+    assert!(fixture.gateways.version("another", &hash).is_none());
     assert!(
-        bench
+        fixture
             .gateways
             .version("switchyard_demo", "../gateways")
             .is_none()
     );
-    assert!(bench.gateways.version("switchyard_demo", &hash).is_some());
+    assert!(fixture.gateways.version("switchyard_demo", &hash).is_some());
     assert!(
-        bench.gateways.current("switchyard_demo").is_none(),
+        fixture.gateways.current("switchyard_demo").is_none(),
         "it is no choice for new attempts"
     );
 }
 
 #[tokio::test]
 async fn a_file_that_is_no_whole_library_is_refused_with_what_to_do() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let demo = fs::read(demo_gateway()).unwrap();
     let write = |name: &str, bytes: &[u8]| {
-        let path = bench.folder().join(name);
+        let path = fixture.folder().join(name);
         fs::write(&path, bytes).unwrap();
         path
     };
     let mut other_machine = demo.clone();
     other_machine[18] = 0x28; // e_machine: 32-bit ARM
     let cases = [
-        (bench.folder().join("none.so"), "check that it is a file"),
-        (bench.folder().to_owned(), "no regular file"),
+        (fixture.folder().join("none.so"), "check that it is a file"),
+        (fixture.folder().to_owned(), "no regular file"),
         (write("empty.so", b""), "not a whole ELF file"),
         (
             write("script.so", b"#!/bin/sh\necho hello\n"),
@@ -138,13 +148,13 @@ async fn a_file_that_is_no_whole_library_is_refused_with_what_to_do() {
         ),
     ];
     for (path, sentence) in cases {
-        assert_refused(&bench, &path, sentence).await;
+        assert_refused(&fixture, &path, sentence).await;
     }
 }
 
 #[tokio::test]
 async fn a_library_that_is_no_gateway_is_refused_before_anything_of_it_runs() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let cases = [
         (
             "no_symbol",
@@ -173,20 +183,20 @@ async fn a_library_that_is_no_gateway_is_refused_before_anything_of_it_runs() {
     ];
     for (name, from, to, sentence) in cases {
         let path = craft(
-            bench.folder(),
+            fixture.folder(),
             name,
             |source| source.replace(from, to),
             |_| {},
         );
-        bench.gateways.inspect(&path).expect_err(name);
-        assert_refused(&bench, &path, sentence).await;
+        fixture.gateways.inspect(&path).expect_err(name);
+        assert_refused(&fixture, &path, sentence).await;
     }
-    assert!(!bench.kept().exists(), "nothing was copied");
+    assert!(!fixture.kept().exists(), "nothing was copied");
 }
 
 #[tokio::test]
 async fn what_only_loading_shows_is_refused_too_and_the_engine_goes_on() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let cases = [
         (
             "abi_2",
@@ -209,25 +219,25 @@ async fn what_only_loading_shows_is_refused_too_and_the_engine_goes_on() {
     ];
     for (name, from, to, sentence) in cases {
         let path = craft(
-            bench.folder(),
+            fixture.folder(),
             name,
             |source| source.replace(from, to),
             |_| {},
         );
-        bench.gateways.inspect(&path).expect(name);
-        assert_refused(&bench, &path, sentence).await;
+        fixture.gateways.inspect(&path).expect(name);
+        assert_refused(&fixture, &path, sentence).await;
     }
-    assert!(bench.gateways.list().is_empty());
-    let good = craft(bench.folder(), "good", |source| source, |_| {});
-    bench
+    assert!(fixture.gateways.list().is_empty());
+    let good = craft(fixture.folder(), "good", |source| source, |_| {});
+    fixture
         .gateways
         .add(&good)
         .await
         .expect("a good one is still taken on");
 }
 
-async fn assert_refused(bench: &Bench, path: &Path, sentence: &str) {
-    let refused = bench.gateways.add(path).await.expect_err(sentence);
+async fn assert_refused(fixture: &Fixture, path: &Path, sentence: &str) {
+    let refused = fixture.gateways.add(path).await.expect_err(sentence);
     assert!(
         refused.to_string().contains(sentence),
         "{}: {refused}",
@@ -237,7 +247,7 @@ async fn assert_refused(bench: &Bench, path: &Path, sentence: &str) {
 
 #[tokio::test]
 async fn a_manifest_that_lies_is_refused_before_anything_is_loaded() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     type Lie = fn(&mut Value);
     let lies: [(&str, Lie, &str); 7] = [
         (
@@ -277,20 +287,20 @@ async fn a_manifest_that_lies_is_refused_before_anything_is_loaded() {
         ),
     ];
     for (name, lie, sentence) in lies {
-        let path = craft(bench.folder(), name, |source| source, lie);
-        let refused = bench.gateways.add(&path).await.expect_err(name);
+        let path = craft(fixture.folder(), name, |source| source, lie);
+        let refused = fixture.gateways.add(&path).await.expect_err(name);
         assert!(
             matches!(refused, Refused::Manifest { .. }),
             "{name}: {refused}"
         );
         assert!(refused.to_string().contains(sentence), "{name}: {refused}");
     }
-    assert!(!bench.kept().exists(), "nothing was copied");
+    assert!(!fixture.kept().exists(), "nothing was copied");
 }
 
 #[tokio::test]
 async fn a_method_that_no_transaction_can_have_is_refused_in_the_same_words_everywhere() {
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     type Lie = fn(&mut Value);
     let lies: [(&str, Lie, &str); 2] = [
         (
@@ -305,15 +315,15 @@ async fn a_method_that_no_transaction_can_have_is_refused_in_the_same_words_ever
         ),
     ];
     for (name, lie, sentence) in lies {
-        let path = craft(bench.folder(), name, |source| source, lie);
-        let added = bench.gateways.add(&path).await.expect_err(name);
+        let path = craft(fixture.folder(), name, |source| source, lie);
+        let added = fixture.gateways.add(&path).await.expect_err(name);
         assert!(added.to_string().contains(sentence), "{name}: {added}");
-        let inspected = bench.gateways.inspect(&path).expect_err(name);
+        let inspected = fixture.gateways.inspect(&path).expect_err(name);
         assert_eq!(inspected.to_string(), added.to_string());
         let checked = DirectLibrary::inspect(&path).expect_err(name);
         assert_eq!(checked.to_string(), added.to_string());
     }
-    assert!(!bench.kept().exists(), "nothing was copied");
+    assert!(!fixture.kept().exists(), "nothing was copied");
 }
 
 /// A small gateway in C that refuses every call; `change` rewrites its source, `lie` its manifest.

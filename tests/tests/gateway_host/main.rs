@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
-mod bench;
 mod calls;
 mod engine;
+mod fixture;
 mod guards;
 mod in_c;
 mod life;

@@ -21,7 +21,7 @@ use switchyard_records::NewCustomer;
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::{eventually, misbehaving_gateway};
 
-use crate::bench::{Bench, KEY};
+use crate::fixture::{Fixture, KEY};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -70,21 +70,21 @@ fn call(gateway: &Arc<Version>, url: &str) -> OptionsCall {
     }
 }
 
-async fn values(bench: &Bench, call: &OptionsCall) -> Option<Vec<String>> {
-    let list = bench.gateways.options(call.clone()).await?;
+async fn values(fixture: &Fixture, call: &OptionsCall) -> Option<Vec<String>> {
+    let list = fixture.gateways.options(call.clone()).await?;
     Some(list.iter().map(|option| option.value.clone()).collect())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_is_fetched_once_an_hour_and_outlives_its_provider() {
-    let bench = Bench::new();
-    let gateway = bench.gateways.add(&misbehaving_gateway()).await.unwrap();
+    let fixture = Fixture::new();
+    let gateway = fixture.gateways.add(&misbehaving_gateway()).await.unwrap();
     let banks = Banks::start().await;
     let call = call(&gateway, &banks.url);
     let first = Some(vec!["058".to_owned()]);
-    assert_eq!(values(&bench, &call).await, first);
-    bench.clock.advance(OPTIONS_FRESH);
-    assert_eq!(values(&bench, &call).await, first);
+    assert_eq!(values(&fixture, &call).await, first);
+    fixture.clock.advance(OPTIONS_FRESH);
+    assert_eq!(values(&fixture, &call).await, first);
     assert_eq!(
         banks.asked.load(Ordering::SeqCst),
         1,
@@ -93,44 +93,44 @@ async fn a_list_is_fetched_once_an_hour_and_outlives_its_provider() {
 
     // Expired: the last list is used at once, and the next one comes in the background.
     banks.say(Some(json!([["058", "GTBank"], ["070", "Fidelity"]])));
-    bench.clock.advance(Duration::from_secs(1));
-    assert_eq!(values(&bench, &call).await, first);
+    fixture.clock.advance(Duration::from_secs(1));
+    assert_eq!(values(&fixture, &call).await, first);
     let second = Some(vec!["058".to_owned(), "070".to_owned()]);
-    let fetched = || async { Ok((values(&bench, &call).await == second).then_some(())) };
+    let fetched = || async { Ok((values(&fixture, &call).await == second).then_some(())) };
     eventually("the new list", SOON, fetched).await.unwrap();
     assert_eq!(banks.asked.load(Ordering::SeqCst), 2);
 
     // The provider is down: the last list stays, and the provider is asked now and then.
     for (number, broken) in [None, Some(json!([]))].into_iter().enumerate() {
         banks.say(broken);
-        bench.clock.advance(OPTIONS_FRESH + OPTIONS_RETRY);
+        fixture.clock.advance(OPTIONS_FRESH + OPTIONS_RETRY);
         // A caller starts the next fetch, but only after the last one has ended.
         let is_asked = || async {
-            assert_eq!(values(&bench, &call).await, second);
+            assert_eq!(values(&fixture, &call).await, second);
             let asked = banks.asked.load(Ordering::SeqCst);
             Ok((asked == 3 + number).then_some(()))
         };
         eventually("a request for the list", SOON, is_asked)
             .await
             .unwrap();
-        assert_eq!(values(&bench, &call).await, second);
+        assert_eq!(values(&fixture, &call).await, second);
     }
-    bench.clock.advance(OPTIONS_USABLE);
-    assert_eq!(values(&bench, &call).await, None, "it is too old");
+    fixture.clock.advance(OPTIONS_USABLE);
+    assert_eq!(values(&fixture, &call).await, None, "it is too old");
     banks.say(Some(json!([["070", "Fidelity"]])));
-    bench.clock.advance(OPTIONS_RETRY * 2);
+    fixture.clock.advance(OPTIONS_RETRY * 2);
     let third = Some(vec!["070".to_owned()]);
-    assert_eq!(values(&bench, &call).await, third);
+    assert_eq!(values(&fixture, &call).await, third);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_long_for_a_list() {
-    let bench = Bench::new();
-    let gateway = bench.gateways.add(&misbehaving_gateway()).await.unwrap();
+    let fixture = Fixture::new();
+    let gateway = fixture.gateways.add(&misbehaving_gateway()).await.unwrap();
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let since = tokio::time::Instant::now();
-    assert_eq!(values(&bench, &call(&gateway, &url)).await, None);
+    assert_eq!(values(&fixture, &call(&gateway, &url)).await, None);
     let took = since.elapsed();
     assert!(took < Duration::from_secs(10), "{took:?}");
 }

@@ -41,15 +41,6 @@ impl Host {
     pub async fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let (clock, ids) = (Clock::wall(), Ids::system());
-        let settings = GatewaySettings {
-            dir: folder.path().join("gateways"),
-            development: true,
-            worker: WorkerSettings {
-                memory_bytes: 128 * MIB,
-                ..switchyard_tests::gateways::workers()
-            },
-            ..GatewaySettings::default()
-        };
         let requests = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&requests);
         let router = Router::new().fallback(move || {
@@ -60,7 +51,7 @@ impl Host {
         let provider = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self {
-            gateways: Gateways::new(settings, clock.clone(), ids.clone()).unwrap(),
+            gateways: gateways(folder.path(), &clock),
             store: Store::memory(),
             clock,
             ids,
@@ -68,6 +59,13 @@ impl Host {
             provider,
             requests,
         }
+    }
+
+    /// The host after a restart of the engine at the time of `clock`, on the same store.
+    pub async fn restarted(mut self, clock: &Clock) -> Self {
+        self.gateways = gateways(self.folder.path(), clock);
+        self.gateways.keep_in(&self.store).await.unwrap();
+        self
     }
 
     /// Adds it, or ends its suspension.
@@ -147,6 +145,19 @@ impl Host {
         let is_paid = matches!(end.outcome, Outcome::Succeeded { .. });
         assert!(is_paid, "{:?}", end.outcome);
     }
+}
+
+fn gateways(folder: &Path, clock: &Clock) -> Gateways {
+    let settings = GatewaySettings {
+        dir: folder.join("gateways"),
+        development: true,
+        worker: WorkerSettings {
+            memory_bytes: 128 * MIB,
+            ..switchyard_tests::gateways::workers()
+        },
+        ..GatewaySettings::default()
+    };
+    Gateways::new(settings, clock.clone(), Ids::system()).unwrap()
 }
 
 /// The server's runtime on the smallest machine. It is left behind with the threads that gateways

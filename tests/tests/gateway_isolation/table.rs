@@ -49,7 +49,7 @@ const fn death(how: &'static str) -> End {
     Quarantine(how, 3, DIED)
 }
 
-const DIED: &str = "its worker died three times within a minute";
+const DIED: &str = "its worker died 3 times within an hour";
 const STUCK: &str = "longer than a second";
 const TOO_LONG: &str = "the time for this call is over";
 

@@ -8,9 +8,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use switchyard_core::transaction::Outcome;
+use switchyard_gateway_host::ChangeAuthor;
+use switchyard_system::clock::Clock;
 use switchyard_tests::{Server, Setup, eventually};
 
 use crate::host::{Host, NONSENSE, children, nonsense, only_worker, workers};
+use crate::table::is_in_quarantine;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_that_are_open_when_their_worker_dies_end_by_the_money_rule() {
@@ -31,6 +34,46 @@ async fn calls_that_are_open_when_their_worker_dies_end_by_the_money_rule() {
         assert!(why.contains("its worker ended"), "{why}");
     }
     host.works(&gateway).await;
+}
+
+/// Two deaths before the restart and one after it, or one an hour later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deaths_of_a_worker_and_their_quarantine_outlive_a_restart_of_the_engine() {
+    for (later, is_quarantined) in [(1_800, true), (3_660, false)] {
+        let host = Host::new().await;
+        host.gateways.keep_in(&host.store).await.unwrap();
+        let gateway = host.misbehaving().await;
+        for _ in 0..2 {
+            host.fault(&gateway, "write, harm: abort").await;
+        }
+        assert!(!gateway.is_in_quarantine());
+        let clock = Clock::manual(host.clock.now().plus(Duration::from_secs(later)));
+        let host = host.restarted(&clock).await;
+        let gateway = host.gateways.current("misbehaving").unwrap();
+        assert!(!gateway.is_in_quarantine(), "two deaths are not enough");
+        host.fault(&gateway, "harm: abort").await;
+        assert_eq!(gateway.is_in_quarantine(), is_quarantined, "{later} s");
+        if !is_quarantined {
+            continue;
+        }
+        let host = host.restarted(&clock).await;
+        let gateway = host.gateways.current("misbehaving").unwrap();
+        let reason = "its worker died 3 times within an hour; last: its worker ended: signal: 6";
+        is_in_quarantine(&gateway, reason).await;
+        let why = host.fault(&gateway, "harm: none").await;
+        assert!(why.contains("in quarantine"), "{why}");
+        // Restored by an operator, it begins with none.
+        let ada = ChangeAuthor::new("ada");
+        let restored = host.gateways.restore("misbehaving", None, &ada).await;
+        restored.unwrap();
+        let host = host.restarted(&clock).await;
+        let gateway = host.gateways.current("misbehaving").unwrap();
+        for _ in 0..2 {
+            host.fault(&gateway, "harm: abort").await;
+        }
+        assert!(!gateway.is_in_quarantine());
+        host.works(&gateway).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,7 @@ use switchyard_tests::client::{Answer, Client};
 use switchyard_tests::{Server, Setup, stripe_as};
 use tempfile::TempDir;
 
-use crate::line::{run, said};
+use crate::line::{output_of, run};
 
 const STRIPE: &str = "/operator/v1/gateways/stripe";
 const EVIL: &str = "evil.pirate.io";
@@ -136,12 +136,12 @@ async fn one_token_cannot_give_the_secrets_of_a_gateway_to_other_hosts() -> anyh
     assert_eq!(world.state().await?, (json!("1.0.0"), json!("1.0.1")));
 
     // Seen and approved by the second operator.
-    let list = said(&world.server, &["list"]).await?;
+    let list = output_of(&world.server, &["list"]).await?;
     assert!(
         list.contains("AWAITS APPROVAL") && list.contains("1.0.1 ("),
         "{list}"
     );
-    let shown = said(&world.server, &["show", "stripe"]).await?;
+    let shown = output_of(&world.server, &["show", "stripe"]).await?;
     let told = "awaits the approval of a second operator";
     assert!(shown.contains(told) && shown.contains(EVIL), "{shown}");
     is_refused(

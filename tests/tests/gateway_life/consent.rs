@@ -9,7 +9,7 @@ use serde_json::Value;
 use switchyard_tests::{Server, Setup, demo_as};
 use tempfile::TempDir;
 
-use crate::line::{run, said};
+use crate::line::{output_of, run};
 use crate::memory::workers;
 
 /// Output of a refused command.
@@ -21,7 +21,7 @@ async fn refused(server: &Server, words: &[&str]) -> anyhow::Result<String> {
 
 /// Value at `pointer` in a file's description of itself.
 async fn seen(server: &Server, file: &str, pointer: &str) -> anyhow::Result<Value> {
-    let seen = said(server, &["inspect", file, "--json"]).await?;
+    let seen = output_of(server, &["inspect", file, "--json"]).await?;
     let seen: Value = serde_json::from_str(&seen)?;
     let found = seen["data"].pointer(pointer).cloned();
     found.with_context(|| format!("{pointer}: {seen}"))
@@ -43,7 +43,7 @@ fn copies(server: &Server) -> anyhow::Result<Vec<String>> {
 
 /// No version is there, none is loaded, and no process for one has begun.
 async fn nothing_runs(server: &Server) -> anyhow::Result<()> {
-    let list = said(server, &["list"]).await?;
+    let list = output_of(server, &["list"]).await?;
     ensure!(list.contains("No gateway is installed yet"), "{list}");
     let copies = copies(server)?;
     ensure!(copies.is_empty(), "{copies:?}");
@@ -70,7 +70,7 @@ async fn a_file_waits_under_its_hash_and_runs_only_once_that_very_hash_was_conse
 
     let sha256 = seen(&server, text(&file), "/sha256").await?;
     let sha256 = sha256.as_str().context("a hash")?;
-    let list = said(&server, &["list"]).await?;
+    let list = output_of(&server, &["list"]).await?;
     for line in [
         "demo.so  switchyard_demo 1.0.1 awaits consent",
         &format!("switchyard gateway add {sha256}"),
@@ -80,7 +80,7 @@ async fn a_file_waits_under_its_hash_and_runs_only_once_that_very_hash_was_conse
     nothing_runs(&server).await?;
     wrong_hashes(&server, &file, sha256).await?;
 
-    let added = said(&server, &["add", sha256, "--why", "looked at"]).await?;
+    let added = output_of(&server, &["add", sha256, "--why", "looked at"]).await?;
     assert!(added.contains("serving at 1.0.1"), "{added}");
     assert!(
         added.contains("by development: looked at"),
@@ -88,7 +88,7 @@ async fn a_file_waits_under_its_hash_and_runs_only_once_that_very_hash_was_conse
     );
     assert_eq!(copies(&server)?, [sha256]);
     assert_eq!(workers(&server)?.len(), 1, "in a process of its own");
-    let list = said(&server, &["list"]).await?;
+    let list = output_of(&server, &["list"]).await?;
     assert!(
         list.contains("1.0.1    serving") && !list.contains("awaits consent"),
         "{list}"

@@ -186,12 +186,18 @@ async fn a_payout_that_kills_its_worker_does_not_quarantine_the_gateway() -> any
     };
     let poison = made("harm: abort").await?;
     settled(&server, &poison, "not_sent").await?;
-    // Three deaths within a minute are a quarantine: at the former pace they take 20 s.
+    // Three deaths within an hour are a quarantine: at the former pace they take 20 s.
     tokio::time::sleep(Duration::from_secs(25)).await;
     let kept = settled(&server, &poison, "not_sent").await?;
     assert_eq!(kept["attempts"].as_array().map(Vec::len), Some(1), "{kept}");
     assert_eq!(kept["status"], "pending", "{kept}");
     assert_eq!(shown(&server).await?["state"], "serving");
+    // A restart does not forget the death: the payout still waits for its time.
+    server.kill().await?;
+    server.up().await?;
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let kept = settled(&server, &poison, "not_sent").await?;
+    assert_eq!(kept["attempts"].as_array().map(Vec::len), Some(1), "{kept}");
     let sent = made("Salary").await?;
     settled(&server, &sent, "succeeded").await?;
     server.stop().await

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use switchyard::operations::Draining;
 use switchyard::operator;
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::testing::Wanted;
+use switchyard_engine::testing::TestEngineBuilder;
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
@@ -36,7 +36,7 @@ impl World {
             ..GatewaySettings::default()
         };
         let gateways = Gateways::new(settings, Clock::wall(), Ids::system())?;
-        let bench = Wanted::with(gateways.clone()).start().await;
+        let bench = TestEngineBuilder::with(gateways.clone()).start().await;
         gateways.keep_in(bench.engine.store()).await?;
         let access = bench.engine.access();
         let second = access.create_operator_token("second", None).await?;

@@ -1,4 +1,4 @@
-//! Responses in each state: every field of section 2 of the specification with its type and its
+//! Responses in each state: every field of docs/contract/resources.md with its type and its
 //! value.
 
 use std::time::Duration;
@@ -202,7 +202,7 @@ async fn a_successful_payment_is_processed_once_and_no_other_is() -> anyhow::Res
 #[tokio::test]
 async fn a_payout_has_every_field_in_every_state() -> anyhow::Result<()> {
     let merchant = Merchant::open().await?;
-    // The numbers mean other things for payouts (decisions 5).
+    // The numbers mean other things for payouts (docs/contract/test-gateway.md).
     for (number, status) in [
         (PAYS, "success"),
         (STAYS_PENDING, "failed"),

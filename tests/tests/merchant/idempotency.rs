@@ -1,4 +1,4 @@
-//! The same request twice makes one transaction (decisions 3).
+//! The same request twice makes one transaction (docs/contract/responses.md).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The merchant API as a merchant sees it, over HTTP (specification 2 to 8, decisions 1 to 5).
+//! The merchant API as a merchant sees it, over HTTP (docs/contract/README.md).
 
 #![allow(clippy::unwrap_used, reason = "a failed test panics")]
 

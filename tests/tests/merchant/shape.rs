@@ -1,4 +1,4 @@
-//! Section 2 of the specification as tables, and a check that an answer has every field of them
+//! docs/contract/resources.md as tables, and a check that an answer has every field of them
 //! with its type.
 
 use serde_json::Value;

@@ -168,7 +168,7 @@ async fn an_installation_is_examined_with_and_without_a_token_and_a_server() -> 
         ("hold", "ok"),
         (
             "gateways",
-            "warning: 1 file waits for consent: libgateway_demo.so",
+            "warning: 5 files wait for consent: libgateway_crypto_evm.so, libgateway_demo.so, ",
         ),
         ("files", "ok"),
         ("dns", "ok: localhost is"),

@@ -16,7 +16,7 @@ use switchyard_tests::client::payment;
 use switchyard_tests::server::{free_port, stage};
 use switchyard_tests::surroundings::is_root;
 use switchyard_tests::tidy::root;
-use switchyard_tests::{Client, eventually};
+use switchyard_tests::{Client, CommandLine, eventually};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -54,7 +54,7 @@ impl Installation {
             process: None,
             environment: Vec::new(),
         };
-        let commands = blocks("sh").nth(1).context("the commands of root")?;
+        let commands = commands_of_root()?;
         let said = installation.shell(&installation.moved(commands))?;
         let printed = String::from_utf8(said.stdout)?;
         let mut words = printed.split_whitespace();
@@ -85,12 +85,12 @@ impl Installation {
             .replace("/etc/switchyard", &here("etc/switchyard"))
             .replace("/var/lib/switchyard", &here("var/lib/switchyard"))
             .replace(
-                "target/release/switchyard",
-                &file(&stage.join("switchyard")),
+                " bin/switchyard",
+                &format!(" {}", file(&stage.join("switchyard"))),
             )
             .replace(
-                "target/release/libgateway_demo.so",
-                &file(&stage.join("gateways/libgateway_demo.so")),
+                " lib/switchyard/gateways/*.so",
+                &format!(" {}/*.so", file(&stage.join("gateways"))),
             )
     }
 
@@ -183,7 +183,7 @@ impl Installation {
         Ok(())
     }
 
-    fn signal(&self, name: &str) -> anyhow::Result<()> {
+    pub fn signal(&self, name: &str) -> anyhow::Result<()> {
         let process = self.process.as_ref().context("it runs")?;
         let id = process.id().to_string();
         let told = Command::new("kill").args([name, &id]).status()?;
@@ -197,36 +197,22 @@ impl Installation {
 
     /// Answer of the operator's command line, with `--json`.
     pub fn ask(&self, arguments: &[&str]) -> anyhow::Result<Value> {
-        let said = Command::new(self.folder.path().join("usr/local/bin/switchyard"))
-            .args(arguments)
-            .arg("--json")
-            .env(
-                "SWITCHYARD_URL",
-                format!("http://127.0.0.1:{}", self.admin_port),
-            )
-            .env("SWITCHYARD_TOKEN", &self.token)
-            .output()?;
-        ensure!(said.status.success(), "{arguments:?}: {said:?}");
-        let answer: Value = serde_json::from_slice(&said.stdout)?;
-        Ok(answer.get("data").cloned().unwrap_or(answer))
+        self.operator().ask(arguments)
+    }
+
+    fn operator(&self) -> CommandLine {
+        CommandLine {
+            program: self.folder.path().join("usr/local/bin/switchyard"),
+            url: format!("http://127.0.0.1:{}", self.admin_port),
+            token: self.token.clone(),
+        }
     }
 
     /// A secret key of a new app in sandbox, with the test gateway installed.
     fn first_app(&self) -> anyhow::Result<String> {
-        let gateway = self
-            .folder
-            .path()
-            .join("usr/local/lib/switchyard/gateways/libgateway_demo.so");
-        let seen = self.ask(&["gateway", "inspect", &file(&gateway)])?;
-        let sha256 = seen["sha256"].as_str().context("the hash")?;
-        self.ask(&["gateway", "add", sha256])?;
-        let account = self.ask(&["accounts", "create", "Acme"])?;
-        let account = account["id"].as_str().context("the account")?;
-        let app = self.ask(&["apps", "create", "--account", account, "Shop"])?;
-        let app = app["id"].as_str().context("the app")?;
-        let key = ["--environment", "sandbox", "--kind", "secret", "--app", app];
-        let key = self.ask(&[&["keys", "create"][..], &key[..]].concat())?;
-        Ok(key["key"].as_str().context("the key")?.to_owned())
+        let gateways = self.folder.path().join("usr/local/lib/switchyard/gateways");
+        self.operator()
+            .first_app(&gateways.join("libgateway_demo.so"))
     }
 }
 
@@ -246,6 +232,12 @@ fn blocks(language: &str) -> impl Iterator<Item = &'static str> {
     rests
         .into_iter()
         .filter_map(|rest| rest.split("```").next())
+}
+
+/// The commands that install the archive and configure it.
+fn commands_of_root() -> anyhow::Result<&'static str> {
+    let mut found = blocks("sh").filter(|block| block.contains("useradd "));
+    found.next().context("the commands of root")
 }
 
 /// The user without rights, and its group.
@@ -295,7 +287,8 @@ async fn by_the_letter_of_the_docs_it_starts_three_times_with_a_kill_between() -
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_installation_is_private_and_is_not_written_twice() -> anyhow::Result<()> {
     let mut installation = Installation::follow()?;
-    let commands = blocks("sh").nth(2).context("the check of the settings")?;
+    let mut checks = blocks("sh").filter(|block| block.contains("config check"));
+    let commands = checks.next().context("the check of the settings")?;
     let commands = commands.replace("runuser -u switchyard -- ", "");
     let checked = installation.shell(&installation.moved(&commands).replace(
         "switchyard config",
@@ -324,7 +317,7 @@ async fn a_new_installation_is_private_and_is_not_written_twice() -> anyhow::Res
         );
         before.push(fs::read(&path).unwrap_or_default());
     }
-    let commands = blocks("sh").nth(1).context("the commands of root")?;
+    let commands = commands_of_root()?;
     let again = commands.lines().last().context("init")?;
     let refused = installation.shell(&installation.moved(again)).unwrap_err();
     assert!(refused.to_string().contains("exists"), "{refused}");

@@ -16,3 +16,4 @@ mod metrics;
 mod restore;
 mod settings;
 mod sockets;
+mod supervisor;

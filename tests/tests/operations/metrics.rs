@@ -5,7 +5,7 @@ use std::time::Duration;
 use switchyard_tests::client::payout;
 use switchyard_tests::{Client, Manner, PAYS, Receiver, Server, Setup, eventually};
 
-/// For payouts the test gateway's numbers mean something else (decisions 5).
+/// For payouts the test gateway's numbers mean something else (docs/contract/test-gateway.md).
 const IS_DECLINED: &str = switchyard_tests::STAYS_PENDING;
 
 /// The values of one name whose labels hold all of `labels`, added up; nothing when there is none.

@@ -71,6 +71,9 @@ async fn a_restored_server_is_held_reports_its_lost_span_and_is_released() -> an
     for said in ["backup_at", "lost", "idempotency_keys", "awaiting_customer"] {
         ensure!(report.contains(said), "no {said}: {report}");
     }
+    let keys = "those of this span are unknown: a request that is repeated with one of them moves \
+                money again";
+    ensure!(report.contains(keys), "{report}");
     release_with_payouts_of_the_hold(&server, &target).await?;
     ensure!(!is_held(&server).await?);
     server.stop().await?;

@@ -495,7 +495,7 @@ fn places(world: &mut World) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
         .map(|(what, text)| (what, text.into_bytes()))
         .collect();
     let log = log(&world.server);
-    let (said, mails) = (world.mails.said(), log.clone());
+    let (said, mails) = (world.mails.transcript(), log.clone());
     ensure!(
         holds(
             said.as_bytes(),
@@ -535,7 +535,7 @@ async fn no_secret_is_found_in_anything_that_a_server_writes_answers_or_keeps() 
     with_a_talking_gateway(&mut world).await?;
     let made = at_the_desk(&mut world).await?;
     eventually("mails and webhooks are sent", SOON, async || {
-        let said = world.mails.said();
+        let said = world.mails.transcript();
         let is_done =
             said.matches("\r\n.\r\n").count() >= 2 && world.receiver.received().len() >= 4;
         Ok(is_done.then_some(()))

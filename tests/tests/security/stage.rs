@@ -58,7 +58,7 @@ impl MailServer {
         })
     }
 
-    pub fn said(&self) -> String {
+    pub fn transcript(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.clone()
     }

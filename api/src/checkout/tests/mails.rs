@@ -13,7 +13,7 @@ use switchyard_core::transaction::{
 use switchyard_engine::access::{App, AppSettings};
 use switchyard_engine::engine::EngineSettings;
 use switchyard_engine::mail::{MailSettings, MoneyNews, QueuedMail, Recipient, enqueue, posted};
-use switchyard_engine::testing::{Bench, Wanted};
+use switchyard_engine::testing::{TestEngine, TestEngineBuilder};
 use switchyard_gateway_host::Gateways;
 use switchyard_store::Batch;
 
@@ -21,7 +21,7 @@ use super::samples;
 use switchyard_core::language::Language;
 
 struct Office {
-    bench: Bench,
+    test: TestEngine,
     folder: tempfile::TempDir,
     /// Mails that were returned.
     seen: BTreeSet<MailId>,
@@ -48,12 +48,12 @@ impl Office {
             mail,
             ..EngineSettings::default()
         };
-        let wanted = Wanted {
+        let wanted = TestEngineBuilder {
             settings,
-            ..Wanted::with(Gateways::default())
+            ..TestEngineBuilder::with(Gateways::default())
         };
         Self {
-            bench: wanted.start().await,
+            test: wanted.start().await,
             folder,
             seen: BTreeSet::new(),
         }
@@ -61,7 +61,7 @@ impl Office {
 
     /// The `count` mails that were sent since the last call, after the mail to `to` about `tx`.
     async fn send(&mut self, app: &App, tx: &Transaction, to: MailTo, count: usize) -> Vec<Sent> {
-        let (engine, mut batch) = (&self.bench.engine, Batch::new());
+        let (engine, mut batch) = (&self.test.engine, Batch::new());
         let now = engine.clock().now();
         let queued = enqueue(&mut batch, app, tx, to, now, engine.ids());
         engine.store().commit(batch).await.unwrap();
@@ -250,7 +250,7 @@ async fn a_customer_is_told_nothing_that_is_known_or_unknown_or_not_wanted() {
     let (settles, differs) = (CaseReason::PaidTwice, CaseReason::AmountDiffers);
     let mut at_once = paid_twice();
     // The mail about the success of this moment names the second payment.
-    at_once.success_at = Some(office.bench.clock.now());
+    at_once.success_at = Some(office.test.clock.now());
     let mut unreadable = samples::partly_paid(State::OnHold);
     unreadable.attempts[0].captured = None;
     unreadable.cases[0].amount = None;

@@ -3,7 +3,8 @@
 use switchyard_core::ids::CaseId;
 use switchyard_core::money::Amount;
 use switchyard_core::transaction::{
-    AttemptState, CaseReason, DeclineReason, Failure, PayerAction, Refusal, State, Transaction,
+    AttemptState, CaseReason, Closed, DeclineReason, Failure, Operator, PayerAction, Refusal,
+    State, Transaction,
 };
 use switchyard_system::ids::Ids;
 
@@ -411,6 +412,31 @@ async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
         "do not pay again",
         "Contact Café Zola and",
     ] {
+        assert!(!page.contains(untrue), "{untrue}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_whose_case_is_closed_is_reviewed_no_longer() {
+    let failed = samples::failed(DeclineReason::InsufficientFunds);
+    let mut tx = samples::with_case(failed, CaseReason::FoundAfterNotSent);
+    tx.attempts[0].captured = None;
+    let shown = async |tx: &Transaction| {
+        html(result::page(&samples::context(tx.clone(), Language::En))).await
+    };
+    assert!(shown(&tx).await.contains("This payment is being reviewed"));
+    tx.cases[0].closed = Some(Closed {
+        at: samples::NOW,
+        by: Operator {
+            name: "ada".to_owned(),
+            token: None,
+        },
+        note: None,
+    });
+    let page = shown(&tx).await;
+    assert!(page.contains("This payment was closed"), "{page}");
+    assert!(page.contains("If money is missing from your account"));
+    for untrue in ["is being reviewed", "do not pay again", "Nothing was taken"] {
         assert!(!page.contains(untrue), "{untrue}");
     }
 }

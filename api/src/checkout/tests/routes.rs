@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{ClientContext, Status};
 use switchyard_engine::engine::{EngineSettings, NewPayment};
-use switchyard_engine::testing::{Bench, Wanted, amount, customer};
+use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::Gateways;
 use tower::ServiceExt;
 
@@ -19,7 +19,7 @@ use crate::operations::Draining;
 use crate::state::{ApiState, HttpSettings};
 
 struct House {
-    bench: Bench,
+    test: TestEngine,
     router: Router,
     draining: Draining,
 }
@@ -43,16 +43,16 @@ impl House {
             public_url: public_url.to_owned(),
             ..EngineSettings::default()
         };
-        let wanted = Wanted {
+        let wanted = TestEngineBuilder {
             settings,
-            ..Wanted::with(Gateways::default())
+            ..TestEngineBuilder::with(Gateways::default())
         };
-        let bench = wanted.start().await;
+        let test = wanted.start().await;
         let draining = Draining::default();
-        let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
+        let state = ApiState::new(test.engine.clone(), HttpSettings::default());
         let router = crate::checkout::router(state, draining.clone());
         Self {
-            bench,
+            test,
             router,
             draining,
         }
@@ -74,8 +74,8 @@ impl House {
             expires_in: None,
             context: ClientContext::default(),
         };
-        let caller = self.bench.caller();
-        self.bench
+        let caller = self.test.caller();
+        self.test
             .engine
             .initialize_payment(&caller, new, None)
             .await
@@ -107,7 +107,7 @@ impl House {
     }
 
     async fn status(&self, id: TransactionId) -> Status {
-        self.bench
+        self.test
             .engine
             .transaction(id)
             .await
@@ -318,7 +318,7 @@ async fn a_form_that_another_site_sent_changes_nothing_and_leads_to_the_payment(
 async fn a_payment_that_nobody_paid_in_time_says_that_its_time_has_run_out() {
     let house = House::new().await;
     let id = house.payment().await;
-    house.bench.clock.advance(Duration::from_secs(30 * 60 + 1));
+    house.test.clock.advance(Duration::from_secs(30 * 60 + 1));
     let answer = house.get(&format!("/checkout/{id}")).await;
     assert_eq!(answer.leads_to(), format!("/checkout/{id}/result"));
     let result = house.get(&format!("/checkout/{id}/result")).await;
@@ -333,7 +333,7 @@ async fn a_payment_that_nobody_paid_in_time_says_that_its_time_has_run_out() {
 async fn a_store_that_cannot_answer_is_a_page_with_advice() {
     let house = House::new().await;
     let id = house.payment().await;
-    house.bench.engine.store().close().await;
+    house.test.engine.store().close().await;
     let answer = house.get(&format!("/checkout/{id}?lang=fr")).await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.headers["retry-after"], "30");
@@ -374,7 +374,7 @@ async fn events_say_where_the_payment_stands_and_end_with_the_server() {
         .unwrap();
     let response = house.router.clone().oneshot(request).await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
-    house.bench.engine.cancel(id).await.unwrap();
+    house.test.engine.cancel(id).await.unwrap();
     let reading = tokio::spawn(axum::body::to_bytes(response.into_body(), usize::MAX));
     tokio::time::sleep(Duration::from_millis(200)).await;
     house.draining.begin();
@@ -409,7 +409,7 @@ async fn a_service_below_a_path_links_to_itself_there() {
 async fn answers_from_before_the_last_attempt_open_no_form() {
     let house = House::new().await;
     let id = house.payment().await;
-    let access = house.bench.engine.access();
+    let access = house.test.engine.access();
     let sealed = |attempts| {
         let answers = FormState {
             payment: id,
@@ -420,7 +420,7 @@ async fn answers_from_before_the_last_attempt_open_no_form() {
             sent: false,
             agreed: None,
         };
-        let account = house.bench.caller().app.account;
+        let account = house.test.caller().app.account;
         answers.seal(access.vault(), account).unwrap()
     };
     for (attempts, notice) in [(1, "stale"), (0, "method")] {

@@ -17,6 +17,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use switchyard_core::secret::Secret;
+use switchyard_progress::Progress;
 use url::Url;
 
 use self::server::Server;
@@ -102,10 +103,12 @@ impl Doctor {
         let examined = examine(&source);
         let file = source.file.as_ref().map(|file| file.display().to_string());
         let mut findings = vec![local::settings(&examined, file.as_deref())];
+        let progress = Progress::waiting("examine the server");
         let settings = &examined.settings;
         let server = Server::observe(&admin_url(settings, target), token(settings, target)).await;
         findings.extend(self.of_server(&server));
         findings.push(local::kernel(settings).await);
+        progress.name("examine the disk, the clock, names and mail");
         match examined.is_complete() {
             true => findings.extend(self.of_settings(settings, &server).await),
             false => findings.extend(OF_SETTINGS.map(|check| {
@@ -113,6 +116,7 @@ impl Doctor {
                 Finding::unknown(check, message, "Correct the problem of the settings first.")
             })),
         }
+        drop(progress);
         let is_ill = findings
             .iter()
             .any(|finding| finding.level == Level::Problem);

@@ -48,13 +48,10 @@ pub struct Init {
     /// Folder for the data
     #[arg(long, value_name = "FOLDER", default_value = "/var/lib/switchyard")]
     data: PathBuf,
-    /// Folder with the gateways
-    #[arg(
-        long,
-        value_name = "FOLDER",
-        default_value = "/usr/local/lib/switchyard/gateways"
-    )]
-    gateways: PathBuf,
+    /// Folder with the gateways [default: lib/switchyard/gateways beside the folder of the program,
+    /// such as /usr/lib/switchyard/gateways]
+    #[arg(long, value_name = "FOLDER")]
+    gateways: Option<PathBuf>,
     /// Mail server, such as smtps://user:password@mail.example.com [default: no mails]
     #[arg(
         long,
@@ -127,7 +124,7 @@ impl Init {
             trusted_proxies: self.trusted_proxies,
             settings: self.settings,
             data: self.data,
-            gateways: self.gateways,
+            gateways: self.gateways.unwrap_or_else(installed_gateways),
             smtp_url: self.smtp_url.filter(|url| !url.is_empty()).map(Secret::new),
             store: match self.store.as_str() {
                 "sled" => StoreBackend::Sled,
@@ -197,6 +194,15 @@ Next steps:
             false => format!("switchyard serve --config {settings}"),
         },
     )
+}
+
+/// Folder of the gateways that were installed with this program.
+fn installed_gateways() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    // The folder above `bin`.
+    let installed = program.ancestors().nth(2).map(Path::to_owned);
+    let installed = installed.unwrap_or_else(|| PathBuf::from("/usr/local"));
+    installed.join("lib/switchyard/gateways")
 }
 
 /// The settings file of the systemd unit.

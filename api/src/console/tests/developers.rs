@@ -15,7 +15,7 @@ use super::{PASSWORD, Shown, World};
 
 impl World {
     /// A world with its owner signed in.
-    async fn with_owner() -> (Self, String) {
+    pub async fn with_owner() -> (Self, String) {
         let world = Self::new(SecondFactor::Optional).await;
         world.user("ada@example.com", Some(world.account())).await;
         let cookie = world.signed_in("ada@example.com").await;
@@ -23,7 +23,7 @@ impl World {
     }
 
     /// Cookie of a new user of the account, whom its owner invited.
-    async fn member(&self, owner: &str, role: Role) -> String {
+    pub async fn member(&self, owner: &str, role: Role) -> String {
         let origin = Origin::default();
         let token = owner.split('=').nth(1).unwrap();
         let who = self.users.authenticate_session(token, &origin).unwrap();
@@ -48,7 +48,13 @@ impl World {
     }
 
     /// Sends the form of a page with its hidden fields and these.
-    async fn submit(&self, page: &Shown, path: &str, cookie: &str, own: &[(&str, &str)]) -> Shown {
+    pub async fn submit(
+        &self,
+        page: &Shown,
+        path: &str,
+        cookie: &str,
+        own: &[(&str, &str)],
+    ) -> Shown {
         let (csrf, form) = (page.field("csrf"), page.field("form"));
         let mut fields = vec![("csrf", csrf.as_str()), ("form", form.as_str())];
         fields.extend_from_slice(own);
@@ -56,8 +62,12 @@ impl World {
     }
 
     /// Names of the actions in the audit log, newest first.
-    async fn audited(&self) -> Vec<String> {
-        let page = self.users.audit(&AuditQuery::default()).await.unwrap();
+    pub async fn audited(&self) -> Vec<String> {
+        let query = AuditQuery {
+            limit: 100,
+            ..AuditQuery::default()
+        };
+        let page = self.users.audit(&query).await.unwrap();
         let entries = page.entries.into_iter();
         entries.map(|entry| entry.action).collect()
     }
@@ -73,7 +83,7 @@ fn shown_key(page: &Shown) -> String {
 #[tokio::test]
 async fn a_new_key_is_shown_once_works_and_is_created_once() {
     let (world, cookie) = World::with_owner().await;
-    let access = world.bench.engine.access();
+    let access = world.test.engine.access();
     let path = world.in_app("keys/new");
     let page = world.get(&path, &cookie).await;
     let fields = [("name", "Shop <server>"), ("kind", "secret")];
@@ -82,10 +92,10 @@ async fn a_new_key_is_shown_once_works_and_is_created_once() {
     let key = shown_key(&made);
     let caller = access.authenticate(&key).unwrap();
     assert_eq!(caller.environment, Environment::Sandbox);
-    let count = access.keys(world.bench.keys.app).unwrap().len();
+    let count = access.keys(world.test.keys.app).unwrap().len();
     let again = world.submit(&page, &path, &cookie, &fields).await;
     assert_eq!(again.status, StatusCode::CONFLICT);
-    assert_eq!(access.keys(world.bench.keys.app).unwrap().len(), count);
+    assert_eq!(access.keys(world.test.keys.app).unwrap().len(), count);
     let list = world.get(&world.in_app("keys"), &cookie).await;
     assert!(list.body.contains("Shop &#60;server&#62;") && !list.body.contains(&key));
     assert!(list.body.contains(&key[key.len() - 4..]));
@@ -101,8 +111,8 @@ async fn a_new_key_is_shown_once_works_and_is_created_once() {
 #[tokio::test]
 async fn a_rolled_key_is_valid_until_its_grace_ends() {
     let (world, cookie) = World::with_owner().await;
-    let access = world.bench.engine.access();
-    let app = world.bench.keys.app;
+    let access = world.test.engine.access();
+    let app = world.test.keys.app;
     let old = access.create_key(app, Environment::Sandbox, KeyKind::Secret, None);
     let old = old.await.unwrap();
     let path = world.in_app(&format!("keys/{}", old.key.id));
@@ -113,15 +123,15 @@ async fn a_rolled_key_is_valid_until_its_grace_ends() {
     let new = shown_key(&rolled);
     let valid = |key: &str| access.authenticate(key).is_ok();
     assert!(valid(&new) && valid(old.secret.expose()));
-    world.bench.clock.advance(Duration::from_secs(3_601));
+    world.test.clock.advance(Duration::from_secs(3_601));
     assert!(valid(&new) && !valid(old.secret.expose()));
 }
 
 #[tokio::test]
 async fn a_key_is_deleted_by_its_last_four_characters_only() {
     let (world, cookie) = World::with_owner().await;
-    let access = world.bench.engine.access();
-    let app = world.bench.keys.app;
+    let access = world.test.engine.access();
+    let app = world.test.keys.app;
     let key = access.create_key(app, Environment::Sandbox, KeyKind::Public, None);
     let key = key.await.unwrap();
     let path = world.in_app(&format!("keys/{}", key.key.id));
@@ -170,7 +180,7 @@ async fn a_role_without_keys_is_told_which_roles_have_them() {
 #[tokio::test]
 async fn keys_need_the_password_again_after_ten_minutes() {
     let (world, cookie) = World::with_owner().await;
-    world.bench.clock.advance(Duration::from_secs(11 * 60));
+    world.test.clock.advance(Duration::from_secs(11 * 60));
     let path = world.in_app("keys/new");
     let led = world.get(&path, &cookie).await;
     let confirm = led.leads_to().to_owned();
@@ -225,8 +235,8 @@ async fn a_webhook_is_created_changed_and_its_secret_is_shown_with_an_audit_entr
     ];
     let made = world.submit(&page, &new, &cookie, &fields).await;
     let path = made.leads_to().split('?').next().unwrap().to_owned();
-    let access = world.bench.engine.access();
-    let webhooks = access.webhooks(world.bench.keys.app).unwrap();
+    let access = world.test.engine.access();
+    let webhooks = access.webhooks(world.test.keys.app).unwrap();
     let webhook = webhooks.last().unwrap();
     let patterns = webhook.options.events.patterns();
     assert_eq!(patterns, ["payment.success", "payout.failed"]);

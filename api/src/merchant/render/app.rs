@@ -1,4 +1,4 @@
-//! The app that a transaction belongs to (specification 2.5).
+//! The app that a transaction belongs to (docs/contract/resources.md).
 
 use serde::Serialize;
 use switchyard_core::ids::AppId;

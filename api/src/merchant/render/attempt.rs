@@ -1,5 +1,5 @@
-//! Outcome of an attempt: the capture of a payment (specification 2.3), the disburse of a payout
-//! (2.8).
+//! Outcome of an attempt: the capture of a payment, the disburse of a payout
+//! (docs/contract/resources.md).
 
 use serde::Serialize;
 use serde_json::Number;
@@ -72,7 +72,7 @@ pub struct Disburse<'a> {
 impl<'a> Capture<'a> {
     /// `None` before the first attempt.
     pub fn new(context: &RenderContext<'_>, tx: &'a Transaction) -> Option<Self> {
-        let attempt = tx.telling_attempt()?;
+        let attempt = tx.deciding_attempt()?;
         let captured = attempt.captured.unwrap_or(attempt.amount);
         let failure = Failure::of(tx, attempt);
         let conversion = attempt.conversion.as_ref();
@@ -108,7 +108,7 @@ impl<'a> Capture<'a> {
 impl<'a> Disburse<'a> {
     /// `None` before the first attempt.
     pub fn new(context: &RenderContext<'_>, tx: &'a Transaction) -> Option<Self> {
-        let attempt = tx.telling_attempt()?;
+        let attempt = tx.deciding_attempt()?;
         let failure = Failure::of(tx, attempt);
         Some(Self {
             id: DisburseId::new(attempt.id.ulid()),

@@ -1,4 +1,4 @@
-//! Client of a request and its location (specification 2.7).
+//! Client of a request and its location (docs/contract/resources.md).
 
 use serde::Serialize;
 use switchyard_core::directory::{Country, country};

@@ -1,4 +1,4 @@
-//! A currency (specification 2.6).
+//! A currency (docs/contract/resources.md).
 
 use serde::Serialize;
 use switchyard_core::money::Currency;

@@ -1,4 +1,4 @@
-//! The customer of a transaction (specification 2.4).
+//! The customer of a transaction (docs/contract/resources.md).
 
 use serde::Serialize;
 use switchyard_core::directory::country;

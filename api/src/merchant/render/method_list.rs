@@ -1,4 +1,5 @@
-//! A method in the lists of `GET /utils/payment/methods` and `/utils/payout/methods` (decisions 3).
+//! A method in the lists of `GET /utils/payment/methods` and `/utils/payout/methods`
+//! (docs/contract/responses.md).
 
 use serde::Serialize;
 use switchyard_core::directory::{FieldType, Method};

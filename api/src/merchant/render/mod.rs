@@ -1,7 +1,7 @@
-//! Rendering of resources in responses: each field of section 2 of the specification, in a fixed
+//! Rendering of resources in responses: each field of docs/contract/resources.md, in a fixed
 //! order.
 //!
-//! A field that the specification types as a string is a string in every state: empty while there
+//! A field that is typed as a string is a string in every state: empty while there
 //! is nothing to say. Objects that do not exist yet (`capture`, `disburse`, `method`, `gateway`
 //! before the first attempt) are null.
 

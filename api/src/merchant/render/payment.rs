@@ -1,4 +1,4 @@
-//! A payment (specification 2.2): the verify form with its capture, and the retrieve form.
+//! A payment (docs/contract/resources.md): the verify form with its capture, and the retrieve form.
 
 use std::collections::BTreeMap;
 
@@ -169,7 +169,7 @@ impl<'a> PaymentVerified<'a> {
 
 impl<'a> PaymentRetrieved<'a> {
     pub fn new(context: &RenderContext<'a>, tx: &'a Transaction) -> Self {
-        let attempt = tx.telling_attempt();
+        let attempt = tx.deciding_attempt();
         let failure = Failure::of_transaction(tx);
         Self {
             id: tx.id,
@@ -209,7 +209,8 @@ impl<'a> PaymentRetrieved<'a> {
     }
 }
 
-/// The hosted payment page. Clients take its last path part as the id (decisions 1).
+/// The hosted payment page. Clients take its last path part as the id
+/// (docs/contract/identifiers.md).
 pub fn checkout_url(public_url: &str, id: TransactionId) -> String {
     [public_url, "/checkout/", &id.to_string()].concat()
 }

@@ -1,4 +1,4 @@
-//! A payout (specification 2.8): the verify form with its disburse, and the retrieve form.
+//! A payout (docs/contract/resources.md): the verify form with its disburse, and the retrieve form.
 
 use std::collections::BTreeMap;
 
@@ -157,7 +157,7 @@ impl<'a> PayoutVerified<'a> {
 impl<'a> PayoutRetrieved<'a> {
     pub fn new(context: &RenderContext<'a>, tx: &'a Transaction) -> Self {
         let sent = Moved::of(tx);
-        let attempt = tx.telling_attempt();
+        let attempt = tx.deciding_attempt();
         let failure = Failure::of_transaction(tx);
         let environment = tx.environment;
         let recipient = tx.payout().map(|payout| &payout.recipient);

@@ -1,5 +1,5 @@
 //! `amount` and `currency`. The amount may be an integer, a decimal or a numeric string, in major
-//! units (decisions 2).
+//! units (docs/contract/requests.md).
 
 use switchyard_core::limits::AMOUNT_MAJOR;
 use switchyard_core::money::{Amount, AmountError, Currency};

@@ -10,7 +10,7 @@ use super::form::{Form, LINE, TextRule};
 use super::json::Value;
 use crate::error::ErrorCode;
 
-/// Reads `customer` in the order of the specification.
+/// Reads `customer` in its documented order.
 pub fn read(form: &mut Form<'_, '_>) -> Option<NewCustomer> {
     let object = match form.required("customer")? {
         Value::Object(object) => object,

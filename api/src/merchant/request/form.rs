@@ -1,4 +1,4 @@
-//! Reads fields one after the other, in the order of the specification, and collects all their
+//! Reads fields one after the other, in their documented order, and collects all their
 //! problems.
 
 use std::borrow::Cow;

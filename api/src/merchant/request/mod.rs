@@ -1,5 +1,5 @@
 //! From the bytes of a request to a checked request: everything that is wrong with it at once, in
-//! the order of the specification.
+//! their documented order.
 //!
 //! Nothing in here looks at the state of the service. Whether a method can work now is asked later.
 

@@ -1,4 +1,4 @@
-//! The request of `POST /v1/payments/initialize` (specification 4.1).
+//! The request of `POST /v1/payments/initialize` (docs/contract/requests.md).
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use super::json::{Object, Value};
 use super::{amount, body, customer, metadata};
 use crate::error::{ApiError, ErrorCode, Problem};
 
-/// Reads and checks the whole request; all problems are returned at once, in the order of the
-/// specification.
+/// Reads and checks the whole request; all problems are returned at once, in their
+/// documented order.
 pub fn read(
     body: &[u8],
     directory: &Directory,
@@ -260,7 +260,7 @@ fn with_calling_code(number: &str) -> Option<String> {
     Some(format!("+{digits}"))
 }
 
-/// The three numbers of the test gateway, which are American ones (decisions 5).
+/// The three numbers of the test gateway, which are American ones (docs/contract/test-gateway.md).
 pub fn is_test_number(number: &str) -> bool {
     let digits: String = number.chars().filter(char::is_ascii_digit).collect();
     let national = digits.strip_prefix('1').unwrap_or(&digits);

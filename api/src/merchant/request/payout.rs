@@ -1,4 +1,4 @@
-//! The request of `POST /v1/payouts/initialize` (specification 4.4).
+//! The request of `POST /v1/payouts/initialize` (docs/contract/requests.md).
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use super::payment::{
 use super::{amount, body, customer, metadata};
 use crate::error::{ApiError, ErrorCode};
 
-/// Reads and checks the whole request; all problems are returned at once, in the order of the
-/// specification.
+/// Reads and checks the whole request; all problems are returned at once, in their
+/// documented order.
 pub fn read(
     body: &[u8],
     directory: &Directory,

@@ -314,7 +314,7 @@ fn what_is_too_long_or_too_many_is_refused() {
 }
 
 #[test]
-fn all_faults_come_at_once_in_the_order_of_the_specification() {
+fn all_faults_come_at_once_in_the_documented_order() {
     let body = json!({
         "methods": ["nope"], "metadata": {"a": 1}, "customer": {"last_name": "L", "phone": []}, "return_url": "x",
         "currency": "XYZ", "amount": "x",

@@ -62,6 +62,20 @@ pub struct AppSettings {
     /// Help page for customers, an https URL.
     pub support_url: Option<String>,
     pub payout_limits: PayoutLimits,
+    pub second_person: SecondPerson,
+}
+
+/// Changes in live that one person of the account orders in the console and another one approves.
+#[derive(Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SecondPerson {
+    /// Largest payout that one person orders alone, by currency, in major units:
+    /// `{"XOF": "250000"}`. `"0"`: none. Empty: one person orders all payouts. Otherwise each
+    /// payout in a currency that is not named needs two people. Payouts over the API are not
+    /// affected.
+    pub payouts_above: BTreeMap<String, String>,
+    /// Whether new routing rules need two people. Tokens then replace no rules of the app in live.
+    pub routing: bool,
 }
 
 /// Limits of payouts within 24 hours that replace those of the installation, each one that is
@@ -171,6 +185,8 @@ pub struct SettingsChange {
     pub support_url: Option<Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payout_limits: Option<PayoutLimits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_person: Option<SecondPerson>,
 }
 
 impl From<&access::App> for App {
@@ -205,6 +221,7 @@ impl From<&access::AppSettings> for AppSettings {
             support_phone: settings.support_phone.clone(),
             support_url: settings.support_url.clone(),
             payout_limits: (&settings.payout_limits).into(),
+            second_person: (&settings.second_person).into(),
         }
     }
 }
@@ -225,6 +242,24 @@ impl From<PayoutLimits> for quota::PayoutLimits {
             per_recipient: limits.per_recipient,
             per_day: limits.per_day,
             amount_per_day: limits.amount_per_day,
+        }
+    }
+}
+
+impl From<&access::SecondPerson> for SecondPerson {
+    fn from(settings: &access::SecondPerson) -> Self {
+        Self {
+            payouts_above: settings.payouts_above.clone(),
+            routing: settings.routing,
+        }
+    }
+}
+
+impl From<SecondPerson> for access::SecondPerson {
+    fn from(settings: SecondPerson) -> Self {
+        Self {
+            payouts_above: settings.payouts_above,
+            routing: settings.routing,
         }
     }
 }
@@ -277,6 +312,9 @@ impl SettingsChange {
             payout_limits: self
                 .payout_limits
                 .map_or_else(|| now.payout_limits.clone(), Into::into),
+            second_person: self
+                .second_person
+                .map_or_else(|| now.second_person.clone(), Into::into),
         }
     }
 }

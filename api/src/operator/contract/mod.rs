@@ -16,6 +16,7 @@ pub mod rates;
 pub mod routing;
 pub mod schemas;
 pub mod search;
+pub mod statistics;
 pub mod timeline;
 pub mod tokens;
 pub mod transactions;

@@ -32,6 +32,8 @@ macro_rules! texts {
 texts! {
     /// Sandbox moves no money.
     Environment = environment::Environment::ALL.map(|one| one.as_str());
+    /// Length of an interval of statistics.
+    StatisticsInterval = ["hour", "day"];
     /// Whether money comes in or goes out.
     Kind = ["payment", "payout"];
     /// Status of a transaction, as the merchant sees it.

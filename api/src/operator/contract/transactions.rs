@@ -174,24 +174,46 @@ pub enum Restriction {
     },
 }
 
-/// Filter of an app's transactions.
+/// Transactions of an app: their kind, status and time of creation.
 #[derive(Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub struct TransactionFilter {
-    /// Default: live for an app with live transactions, otherwise sandbox. `meta.environment`
-    /// names it.
+pub struct TransactionSelection {
+    /// Default: live for an app with live transactions, otherwise sandbox.
     #[param(value_type = Option<schemas::Environment>)]
     pub environment: Option<Environment>,
-    /// Default: payment.
+    /// Default: `payment`.
     #[param(value_type = Option<schemas::Kind>)]
     pub kind: Option<String>,
     #[param(value_type = Option<schemas::Status>)]
     pub status: Option<String>,
-    /// Created since this day or time.
+    /// Created since this day (`2026-11-20`) or time, in UTC.
     pub from_date: Option<String>,
-    /// Created until this day or time.
+    /// Created until this day or time, in UTC.
     pub to_date: Option<String>,
+}
+
+/// Transactions and columns of an export.
+#[derive(Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ExportFilter {
+    #[serde(flatten)]
+    #[param(ignore)]
+    pub selection: TransactionSelection,
+    /// Only the matches of a search, see `searchTransactions`. Not combined with status and dates.
+    pub text: Option<String>,
+    /// Names of columns, in their order, with commas between. Default: all.
+    pub columns: Option<String>,
+}
+
+/// Transactions and page of a list.
+#[derive(Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TransactionFilter {
+    #[serde(flatten)]
+    #[param(ignore)]
+    pub selection: TransactionSelection,
     /// Page size, at most 100. Default: 20.
     pub limit: Option<usize>,
     /// Number of the page, from 1.
@@ -209,7 +231,7 @@ pub struct TransactionPage {
 
 /// Transaction after a query of its provider.
 #[derive(Serialize, Deserialize, ToSchema)]
-pub struct Checked {
+pub struct QueryReport {
     #[serde(flatten)]
     pub transaction: Transaction,
     /// Whether the provider was queried.
@@ -219,7 +241,7 @@ pub struct Checked {
 }
 
 /// Resolution of an attempt by the provider's records. It is final.
-#[derive(Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resolve {
     pub outcome: ResolveOutcome,
@@ -308,7 +330,7 @@ pub struct StreamEvent {
 
 impl From<&transaction::Transaction> for Facts {
     fn from(transaction: &transaction::Transaction) -> Self {
-        let (attempt, received) = (transaction.telling_attempt(), transaction.received());
+        let (attempt, received) = (transaction.deciding_attempt(), transaction.received());
         let failure = Failure::of_transaction(transaction);
         let open = transaction
             .cases

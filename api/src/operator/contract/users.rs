@@ -47,15 +47,24 @@ pub struct FirstUser {
     pub language: Option<String>,
 }
 
-/// Invitation with its link.
+/// User who gets a link to set a new password.
 #[derive(Serialize, Deserialize, ToSchema)]
-pub struct InvitationLink {
+#[serde(deny_unknown_fields)]
+pub struct PasswordReset {
+    pub email: String,
+}
+
+/// Link for a user.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct UserLink {
     #[schema(value_type = String)]
     pub user: UserId,
     pub email: String,
     pub expires_at: IsoTimestamp,
     /// Link for the user alone. It sets their password, and works once.
     pub url: String,
+    /// Whether the link was mailed to the user, too.
+    pub is_mailed: bool,
 }
 
 impl From<&switchyard_users::User> for User {
@@ -80,13 +89,14 @@ impl From<&switchyard_users::User> for User {
     }
 }
 
-impl InvitationLink {
-    pub fn new(made: &NewLink, url: String) -> Self {
+impl UserLink {
+    pub fn new(made: &NewLink, url: String, is_mailed: bool) -> Self {
         Self {
             user: made.user.id,
             email: made.user.email.clone(),
             expires_at: IsoTimestamp(made.link.expires_at),
             url,
+            is_mailed,
         }
     }
 }

@@ -40,7 +40,7 @@ pub async fn add(
     body: Body,
 ) -> Answer {
     let gateways = state.engine().gateways();
-    let mut file = upload::received(gateways, body).await?;
+    let mut file = upload::received(gateways, body.into_data_stream()).await?;
     let path = file.whole().await?;
     let hosts = hosts(&terms);
     let consent = match terms.consent {

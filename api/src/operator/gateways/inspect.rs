@@ -25,7 +25,7 @@ use crate::state::ApiState;
 )]
 pub async fn inspect(State(state): State<ApiState>, body: Body) -> Answer {
     let gateways = state.engine().gateways();
-    let mut file = upload::received(gateways, body).await?;
+    let mut file = upload::received(gateways, body.into_data_stream()).await?;
     let proposal = gateways.propose(file.whole().await?).await;
     let proposal = proposal.map_err(upload::without_path)?;
     ok("Gateway inspected successfully", &view::proposal(&proposal))

@@ -12,8 +12,8 @@ mod remove;
 mod restore;
 mod rollback;
 mod show;
-mod upload;
-mod view;
+pub mod upload;
+pub mod view;
 
 use std::sync::Arc;
 

@@ -1,18 +1,24 @@
-//! A gateway's file as the body of a request, as it is: written to the data folder part by part.
+//! A gateway's file from a request, as it is: written to the data folder part by part.
 
-use axum::body::Body;
-use futures_util::StreamExt as _;
+use std::pin::pin;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 use switchyard_gateway_host::{Gateways, Incoming, LifeError};
 
 use super::super::error::Refused;
 use crate::error::{ErrorCode, Problem};
 
-pub async fn received(gateways: &Gateways, body: Body) -> Result<Incoming, Refused> {
+/// Writes the parts of a file to the data folder.
+pub async fn received<E>(
+    gateways: &Gateways,
+    parts: impl Stream<Item = Result<Bytes, E>>,
+) -> Result<Incoming, Refused> {
     let mut incoming = gateways.incoming().await?;
-    let mut parts = body.into_data_stream();
+    let mut parts = pin!(parts);
     let mut is_empty = true;
     while let Some(part) = parts.next().await {
-        let cut = |_| Problem::new(ErrorCode::BodyIncomplete, "The file did not arrive whole.");
+        let cut = |_: E| Problem::new(ErrorCode::BodyIncomplete, "The file did not arrive whole.");
         let part = part
             .map_err(cut)
             .map_err(|problem| Refused(problem.into()))?;

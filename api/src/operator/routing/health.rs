@@ -24,6 +24,12 @@ pub async fn health(
     State(state): State<ApiState>,
     QueryParams(filter): QueryParams<HealthFilter>,
 ) -> Answer {
+    let views = connection_health(&state, &filter);
+    ok("Health fetched successfully", &views)
+}
+
+/// Returns the recent health of the connections that the filter selects.
+pub fn connection_health(state: &ApiState, filter: &HealthFilter) -> Vec<ConnectionHealth> {
     let access = state.engine().access();
     let mut views = Vec::new();
     for (key, heard) in state.engine().health() {
@@ -42,12 +48,12 @@ pub async fn health(
             continue;
         }
         views.push(ConnectionHealth {
-            connection: named(&state, key.connection),
+            connection: named(state, key.connection),
             environment,
             kind: key.kind,
             method: key.method,
             health: (&heard.numbers).into(),
         });
     }
-    ok("Health fetched successfully", &views)
+    views
 }

@@ -11,6 +11,8 @@ use switchyard_core::ids::ConnectionId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub use self::health::connection_health;
+pub use self::rules::{check_rules, replace_rules};
 use super::contract::routing::NamedConnection;
 use crate::state::ApiState;
 

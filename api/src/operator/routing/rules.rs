@@ -1,5 +1,7 @@
 //! Rules of an app, version by version. New rules replace the earlier ones as a whole.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use switchyard_core::directory::country;
 use switchyard_core::environment::Environment;
@@ -10,7 +12,7 @@ use switchyard_engine::access;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::operator::contract::routing::{NewRules, RoutingRules, RulesQuery, RulesVersion};
-use crate::operator::error::{Answer, not_found};
+use crate::operator::error::{Answer, Refused, not_found, second_person_needed};
 use crate::operator::input::{Body, Id, QueryParams, ok};
 use crate::state::ApiState;
 
@@ -55,6 +57,9 @@ pub async fn show(
 }
 
 /// Replace the routing rules of an app
+///
+/// In live, an app whose setting `second_person.routing` is on takes new rules in the console only,
+/// where another person approves them.
 #[utoipa::path(
     put,
     path = "/apps/{app}/routing",
@@ -68,24 +73,53 @@ pub async fn replace(
     Id(app): Id<AppId>,
     Body(new): Body<NewRules>,
 ) -> Answer {
-    let access = state.engine().access();
-    access.app(app).ok_or_else(|| not_found("app"))?;
+    let of_app = state.engine().access().app(app);
+    let of_app = of_app.ok_or_else(|| not_found("app"))?;
+    if (of_app.settings.second_person).is_needed_for_routing(new.environment) {
+        let message = "Two people change the live routing rules of this app, and a token is none: \
+                       nothing was changed.";
+        let hint = "Propose the rules in the console; another person approves them there.";
+        return Err(second_person_needed(message, hint).into());
+    }
     let set = RuleSet {
         rules: new.rules,
         fees: new.fees,
     };
-    check_names(&state, &set)?;
-    let rules = access
-        .set_routing(app, new.environment, set, new.replaces)
-        .await?;
+    let rules = replace_rules(&state, app, new.environment, set, new.replaces).await?;
     ok(
         "Routing rules changed successfully",
         &RoutingRules::from(&*rules),
     )
 }
 
+/// Replaces the rules of an app. `replaces`: the version that the client has seen.
+pub async fn replace_rules(
+    state: &ApiState,
+    app: AppId,
+    environment: Environment,
+    set: RuleSet,
+    replaces: Option<u64>,
+) -> Result<Arc<access::RoutingRules>, Refused> {
+    let access = state.engine().access();
+    access.app(app).ok_or_else(|| not_found("app"))?;
+    check_names(state, &set)?;
+    Ok(access.set_routing(app, environment, set, replaces).await?)
+}
+
+/// Checks rules as their replacement does.
+pub fn check_rules(
+    state: &ApiState,
+    app: AppId,
+    environment: Environment,
+    set: &RuleSet,
+) -> Result<(), Refused> {
+    check_names(state, set)?;
+    let access = state.engine().access();
+    Ok(access.check_routing(app, environment, set)?)
+}
+
 /// Refuses names of methods and countries that do not exist: such a rule would wait for ever.
-pub(super) fn check_names(state: &ApiState, set: &RuleSet) -> Result<(), ApiError> {
+fn check_names(state: &ApiState, set: &RuleSet) -> Result<(), ApiError> {
     for (path, pattern) in set.methods() {
         if !exists(state, pattern) {
             let message = format!("{path}: no method is called {}.", pattern.0);

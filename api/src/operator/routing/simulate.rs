@@ -9,7 +9,7 @@ use switchyard_core::routing::{RuleSet, WeightedDraw};
 use switchyard_core::transaction::Route;
 use switchyard_engine::engine::HypotheticalTransaction;
 
-use super::rules::check_names;
+use super::rules::check_rules;
 use super::{named, traffic};
 use crate::error::ApiError;
 use crate::openapi::Success;
@@ -37,8 +37,7 @@ pub async fn simulate(State(state): State<ApiState>, Body(asked): Body<Simulatio
     let (app, environment) = (asked.app, asked.environment);
     let tried = tried(&state, &asked)?;
     if let Some(set) = &tried {
-        check_names(&state, set)?;
-        access.check_routing(app, environment, set)?;
+        check_rules(&state, app, environment, set)?;
     }
     match (asked.request, asked.traffic) {
         (Some(request), None) => {

@@ -36,7 +36,8 @@ struct Methods {
 }
 
 impl Directory {
-    /// The catalogue, with the test methods named after `service_code` (decisions 1).
+    /// The catalogue, with the test methods named after `service_code`
+    /// (docs/contract/identifiers.md).
     pub fn new(service_code: &str) -> Self {
         Self {
             payments: Arc::new(Methods::new(catalogue::payments(service_code))),

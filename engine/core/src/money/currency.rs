@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::currencies::CURRENCIES;
 
-/// A currency as specification 2.6 shows it. `decimals` and `decimal_digits` there are both
-/// [`CurrencyInfo::decimals`].
+/// A currency as docs/contract/resources.md shows it. `decimals` and `decimal_digits` there are
+/// both [`CurrencyInfo::decimals`].
 #[derive(Debug)]
 pub struct CurrencyInfo {
     /// ISO 4217.

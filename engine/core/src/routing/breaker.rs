@@ -85,7 +85,7 @@ impl Breaker {
         now: Timestamp,
     ) -> Option<BreakerTransition> {
         self.calls.note(good, now);
-        let is_stale = |last: Timestamp| now.since(last) > ROW_PATIENCE;
+        let is_stale = |last: Timestamp| now.since(last) > ROW_TIMEOUT;
         if good || self.last_call.is_some_and(is_stale) {
             self.faults_in_a_row = 0;
         }
@@ -112,7 +112,7 @@ impl Breaker {
         };
         trial.plans += 1;
         let within_share = (trial.probes + 1) * PLANS_A_PROBE <= trial.plans;
-        let granted = within_share || now.since(trial.last_probe) >= PROBE_PATIENCE;
+        let granted = within_share || now.since(trial.last_probe) >= PROBE_INTERVAL;
         if granted {
             trial.probes += 1;
             trial.probe_before = std::mem::replace(&mut trial.last_probe, now);
@@ -176,9 +176,9 @@ const SICK_PER_MILLE: u32 = 300;
 /// A provider that fails one call in five does so once in three thousand calls.
 const FAULTS_IN_A_ROW: u32 = 5;
 /// Faults further apart are no row.
-const ROW_PATIENCE: Duration = Duration::from_secs(10 * 60);
+const ROW_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// One plan of so many goes to a connection whose breaker is open: 5 %.
 const PLANS_A_PROBE: u64 = 20;
-const PROBE_PATIENCE: Duration = Duration::from_secs(10 * 60);
+const PROBE_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// A provider that fails half its calls passes this once in a thousand probes.
 const GOOD_PROBES: u32 = 10;

@@ -74,7 +74,7 @@ impl Health {
             condition.ends.note(succeeded, now);
         }
         if verdict.short_of_funds {
-            condition.short_of_funds_until = Some(now.plus(FUNDS_PATIENCE));
+            condition.short_of_funds_until = Some(now.plus(FUNDS_RETRY_INTERVAL));
         } else if verdict.succeeded == Some(true) {
             condition.short_of_funds_until = None;
         }
@@ -162,4 +162,4 @@ const END_BUCKETS: usize = 6;
 /// and the connection tried again.
 const END_BUCKET: Duration = Duration::from_secs(5 * 60);
 /// How long an account that was empty is thought to be. Merchants top up by hand.
-const FUNDS_PATIENCE: Duration = Duration::from_secs(10 * 60);
+const FUNDS_RETRY_INTERVAL: Duration = Duration::from_secs(10 * 60);

@@ -114,7 +114,7 @@ fn by_health(
     mut wanted: Vec<RankedCandidate>,
     mut grant: impl FnMut(ConnectionId) -> bool,
 ) -> (Vec<RankedCandidate>, Option<ConnectionId>) {
-    // A single connection is tried whatever its health: without an alternative, no plan avoids it.
+    // A single connection is tried at any health: without an alternative, no plan avoids it.
     let askable = if wanted.len() > 1 { wanted.len() } else { 0 };
     let probe = wanted
         .iter()

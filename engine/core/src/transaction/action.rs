@@ -61,7 +61,8 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
             let name = EventName::success(kind);
             let mut actions = vec![Action::Announce(name), Action::Mail(MailTo::Merchant)];
             match kind {
-                // In sandbox the merchant gets it, as a preview (decisions 7).
+                // In sandbox the merchant gets it, as a preview
+                // (docs/contract/mails-and-redirect.md).
                 Kind::Payment => actions.push(Action::Mail(MailTo::Customer)),
                 Kind::Payout => {}
             }

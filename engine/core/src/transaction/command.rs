@@ -78,6 +78,29 @@ pub enum Command {
     MarkProcessed,
 }
 
+impl Command {
+    /// Name in traces.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Confirm(_) => "confirm",
+            Self::Dispatch(_) => "dispatch",
+            Self::Answer { .. } => "answer",
+            Self::Recover { .. } => "recover",
+            Self::Withhold { .. } => "withhold",
+            Self::Wake => "wake",
+            Self::Ask => "ask",
+            Self::Hint => "hint",
+            Self::AmbiguousId { .. } => "ambiguous_id",
+            Self::Cancel(_) => "cancel",
+            Self::GiveUp => "give_up",
+            Self::SubmitCode { .. } => "submit_code",
+            Self::CodeAnswer { .. } => "code_answer",
+            Self::ByOperator(_) => "by_operator",
+            Self::MarkProcessed => "mark_processed",
+        }
+    }
+}
+
 /// Choices of the payer on the checkout page.
 #[derive(Clone, Debug)]
 pub struct Confirm {
@@ -141,7 +164,7 @@ pub struct Context {
 /// that were made after it.
 #[derive(Clone, Debug, Default)]
 pub struct Permit {
-    /// The app waits for its release: no attempt starts.
+    /// The app waits for its release, or is disabled: no attempt starts.
     pub is_held: bool,
     /// When the app was released. Time before that is no delay of a gateway.
     pub released_at: Option<Timestamp>,

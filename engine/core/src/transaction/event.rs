@@ -159,7 +159,7 @@ pub struct Recorded {
     pub event: Event,
 }
 
-/// Events of which merchants are notified (specification 6.1).
+/// Events of which merchants are notified (docs/contract/webhooks.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EventName {
     #[serde(rename = "payment.initiated")]

@@ -35,7 +35,8 @@ pub struct Transaction {
     /// checkout page was confirmed.
     pub context: ClientContext,
     pub state: State,
-    /// In order; the last one is the one that counts, and at most one succeeds (promise P1).
+    /// In order; the last one is the one that counts, and at most one succeeds (P1 of
+    /// docs/proofs.md).
     pub attempts: Vec<Attempt>,
     pub cases: Vec<Case>,
     pub created_at: Timestamp,
@@ -81,7 +82,7 @@ pub struct PayoutDetails {
     pub recipient: BTreeMap<String, String>,
 }
 
-/// Restriction of the payer: one or the other, never both (specification 4.1).
+/// Restriction of the payer: one or the other, never both (docs/contract/requests.md).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Restriction {
@@ -299,7 +300,7 @@ impl Transaction {
 
     /// The attempt that decides the transaction's outcome: the one that succeeded, else the one
     /// whose reported money holds the transaction or came after its end, else the last.
-    pub fn telling_attempt(&self) -> Option<&Attempt> {
+    pub fn deciding_attempt(&self) -> Option<&Attempt> {
         let succeeded = |attempt: &&Attempt| attempt.state == AttemptState::Succeeded;
         let done = self.attempts.iter().find(succeeded);
         let is_over = self.state.is_final();
@@ -362,14 +363,14 @@ impl Transaction {
 
     /// The method in use: the current attempt's, else the payout's own.
     pub fn method(&self) -> Option<&str> {
-        match self.telling_attempt() {
+        match self.deciding_attempt() {
             Some(attempt) => Some(&attempt.method),
             None => self.payout().map(|payout| payout.method.as_str()),
         }
     }
 
     /// Time of the next wake-up if nothing happens before. `None` exactly when the transaction is
-    /// final (promise P5).
+    /// final (P5 of docs/proofs.md).
     pub fn wake_at(&self) -> Option<Timestamp> {
         match &self.state {
             State::AwaitingCustomer => self.payment().map(|payment| payment.expires_at),

@@ -1,4 +1,4 @@
-//! Query schedule of attempts without a final status (decisions 4).
+//! Query schedule of attempts without a final status (docs/contract/states.md).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub const HELD_QUERY: Duration = DAILY;
 pub const CALL_OFF_AGAIN: Duration = Duration::from_secs(10);
 /// How long a payout that no gateway can take waits for one. Nothing was sent, so waiting costs
 /// nothing; a gateway that is being replaced is back long before.
-pub const DISPATCH_PATIENCE: Duration = Duration::from_secs(30 * 60);
+pub const DISPATCH_RETRY_WINDOW: Duration = Duration::from_secs(30 * 60);
 
 /// How long after query number `asked` (0: after the attempt) the next one follows, for an attempt
 /// that is `age` old. Daily once a case is open, for as long as it takes.

@@ -72,7 +72,7 @@ impl State {
     }
 }
 
-/// Public status in the API (specification 3.1, 3.2).
+/// Public status in the API (docs/contract/states.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

@@ -112,7 +112,7 @@ async fn rows_of_before_are_read_and_counted_on() {
         ..
     } = journal;
     let mut batch = Batch::new();
-    let key = format!("{transaction}/{attempt}/0000000006");
+    let key = of_attempt(transaction, attempt).child("0000000006");
     batch.put(Table::Journal, key, written(&unreadable()));
     journal.store.commit(batch).await.unwrap();
     assert_eq!(journal.next().await.unwrap(), 7);
@@ -193,4 +193,22 @@ async fn an_answer_of_any_status_proves_that_the_request_was_sent() {
             "{status}"
         );
     }
+}
+
+#[test]
+fn the_keys_of_an_attempt_have_their_stored_bytes() {
+    let journal = journal();
+    let (transaction, attempt) = (journal.transaction, journal.attempt);
+    let call = ProviderCall {
+        at: Timestamp::from_micros(55),
+        operation: "collect".to_owned(),
+        ..unreadable()
+    };
+    let key = row_key(&journal, 7, 0xab, &call);
+    let text = format!("{transaction}/{attempt}/0000000007-55-collect-000000ab");
+    assert_eq!(*key, *text.as_bytes());
+    let state = state_key(transaction, attempt);
+    assert_eq!(*state, *format!("{transaction}/{attempt}/state").as_bytes());
+    let rows = rows_of(transaction, attempt);
+    assert!(rows.contains(&key) && !rows.contains(&state));
 }

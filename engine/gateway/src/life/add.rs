@@ -238,6 +238,7 @@ pub(super) fn kept(
         source,
         approved_by: None,
         quarantine: None,
+        deaths: Vec::new(),
     }
 }
 

@@ -32,6 +32,7 @@ fn version(letter: char, hosts: &[&str], source: Source) -> StoredVersion {
         source,
         approved_by: None,
         quarantine: None,
+        deaths: Vec::new(),
     }
 }
 

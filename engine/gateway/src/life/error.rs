@@ -74,10 +74,12 @@ pub enum LifeError {
     )]
     NothingToApprove { name: String, sha256: String },
     #[error(
-        "this token has the origin of one that uploaded {name} {sha256} or consented to it, so it \
-         cannot approve it. Two ways are left: approve it with a token of another origin (each \
+        "whoever uploaded {name} {sha256} or consented to it may have this token, too, so it \
+         cannot approve it. If tokens did both, approve it with a token of another origin (each \
          entry of operator.tokens in the settings file is an origin, and the tokens made with it \
-         share it), or add the hash to gateways.pinned in the settings file and restart"
+         share it). If a user of the console took part, whom any token may have invited, reject it \
+         and upload it with a token; or add the hash to gateways.pinned in the settings file and \
+         restart"
     )]
     NotIndependent { name: String, sha256: String },
     #[error(

@@ -284,7 +284,7 @@ impl SeenFile {
 }
 
 fn refusal(file: &str, why: String) -> FileStatus {
-    tracing::error!(file, "A gateway is left out: {why}.");
+    tracing::error!(file, %why, "gateway skipped");
     FileStatus::Refused { why }
 }
 

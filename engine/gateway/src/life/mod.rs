@@ -171,14 +171,38 @@ impl Lifecycle {
         sha256: &str,
         quarantine: &Quarantine,
     ) -> Result<Option<()>, LifeError> {
+        let quarantine = Some(quarantine.clone());
+        self.change_past(name, sha256, |kept| kept.quarantine = quarantine)
+            .await
+    }
+
+    /// Stores the crashes of a version's workers. The caller holds `changing`.
+    async fn write_deaths(
+        &self,
+        name: &str,
+        sha256: &str,
+        deaths: Vec<Timestamp>,
+    ) -> Result<(), LifeError> {
+        let mut record = self.found(name)?;
+        if record.note_deaths(sha256, deaths.clone()) {
+            return self.keep(record).await;
+        }
+        let changed = self.change_past(name, sha256, |kept| kept.deaths = deaths);
+        changed.await.map(|_| ())
+    }
+
+    /// Changes a version that was removed from its full record. `None`: the version is unknown.
+    async fn change_past(
+        &self,
+        name: &str,
+        sha256: &str,
+        change: impl FnOnce(&mut StoredVersion),
+    ) -> Result<Option<()>, LifeError> {
         let key = (name.to_owned(), sha256.to_owned());
-        let Some(known) = self.book().past.get(&key).cloned() else {
+        let Some(mut kept) = self.book().past.get(&key).cloned() else {
             return Ok(None);
         };
-        let kept = StoredVersion {
-            quarantine: Some(quarantine.clone()),
-            ..known
-        };
+        change(&mut kept);
         if let Some(store) = self.store.get() {
             rows::write_past(store, name, &kept).await?;
         }
@@ -212,6 +236,7 @@ mod tests {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
+            deaths: Vec::new(),
         }
     }
 

@@ -39,19 +39,27 @@ impl Gateways {
         self.overview(name).await
     }
 
-    /// Stores a quarantine that the engine set. It is in effect already, so an unavailable store
-    /// delays no protection.
-    pub(crate) async fn note_quarantine(&self, version: &Version) {
-        let Some(quarantine) = version.news() else {
-            return;
+    /// Stores a quarantine that the engine set, or the crashes of the version's workers. They are
+    /// in effect already, so an unavailable store delays no protection.
+    pub(crate) async fn note_health(&self, version: &Version) {
+        let (deaths, quarantine) = (version.unstored_deaths(), version.news());
+        let _changing = match (&deaths, &quarantine) {
+            (None, None) => return,
+            _ => self.0.life.changing.lock().await,
         };
-        let _changing = self.0.life.changing.lock().await;
         let (name, sha256) = (version.name(), &version.sha256);
-        if let Err(error) = self.write_quarantine(name, sha256, &quarantine).await {
+        let written = match (quarantine, deaths) {
+            (Some(quarantine), _) => self.write_quarantine(name, sha256, &quarantine).await,
+            (None, deaths) => {
+                let deaths = deaths.unwrap_or_default();
+                self.0.life.write_deaths(name, sha256, deaths).await
+            }
+        };
+        if let Err(error) = written {
             tracing::error!(
                 gateway.name = name,
                 %error,
-                "failed to store the quarantine of a gateway"
+                "failed to store the health of a gateway"
             );
         }
     }

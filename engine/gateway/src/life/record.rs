@@ -53,6 +53,10 @@ pub struct StoredVersion {
     pub approved_by: Option<String>,
     #[serde(default)]
     pub quarantine: Option<Quarantine>,
+    /// Times of its workers' crashes within an hour before the last one. Empty once it is restored
+    /// or activated again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deaths: Vec<Timestamp>,
 }
 
 impl Record {
@@ -221,6 +225,12 @@ impl Record {
         Ok(())
     }
 
+    /// Notes the crashes of a version's workers. Returns whether the version is in the record.
+    pub(super) fn note_deaths(&mut self, sha256: &str, deaths: Vec<Timestamp>) -> bool {
+        let found = self.find(sha256).map(|kept| kept.deaths = deaths);
+        found.is_some()
+    }
+
     /// Ends the quarantine, drain or removal of a version. Returns the hash of the version, and
     /// whether anything was changed; if not, there is nothing to log.
     pub(super) fn restore(
@@ -242,7 +252,10 @@ impl Record {
             self.check_step_back(&target)?;
         }
         let kept = self.find(&target);
-        let mut was_kept = kept.is_some_and(|kept| kept.quarantine.take().is_some());
+        let mut was_kept = kept.is_some_and(|kept| {
+            let had_deaths = !std::mem::take(&mut kept.deaths).is_empty();
+            kept.quarantine.take().is_some() || had_deaths
+        });
         if self.current.is_none() {
             self.previous.retain(|earlier| *earlier != target);
             self.current = Some(target.clone());
@@ -348,6 +361,7 @@ mod tests {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
+            deaths: Vec::new(),
         }
     }
 

@@ -124,14 +124,16 @@ impl Gateways {
         Ok(version)
     }
 
-    /// Restores the granted hosts and the quarantine of a version that was loaded again.
+    /// Restores the granted hosts, the quarantine and the crashes of a version that was loaded
+    /// again.
     pub(super) fn remind(&self, version: &Version) {
         let Some(known) = self.0.life.remembered(version.name(), &version.sha256) else {
             return;
         };
         version.grant(known.hosts);
-        if known.quarantine.is_some() {
-            version.set_quarantine(known.quarantine);
+        match known.quarantine {
+            Some(quarantine) => version.set_quarantine(Some(quarantine)),
+            None => version.remember_deaths(known.deaths),
         }
     }
 
@@ -161,7 +163,7 @@ impl Gateways {
                     | Err(LifeError::Refused(Refused::NotStarted { .. })) => {}
                     Err(error) => {
                         version.put_into_quarantine(&format!("it could not be loaded: {error}"));
-                        gateways.note_quarantine(&version).await;
+                        gateways.note_health(&version).await;
                     }
                 }
             }
@@ -174,7 +176,7 @@ impl Gateways {
             gateway.name = record.name,
             gateway.sha256 = sha256,
             reason,
-            "A gateway is left out."
+            "gateway skipped"
         );
         let is_said = record
             .version(sha256)

@@ -7,12 +7,12 @@ use serde::de::DeserializeOwned;
 use super::error::LifeError;
 use super::record::{Record, StoredVersion};
 use super::{GatewayRecords, Pin};
-use switchyard_store::{Batch, Direction, Store, Table, prefix_end};
+use switchyard_store::{Batch, Key, Store, Table};
 
-const RECORD: &str = "gateway/";
-const PAST: &str = "gateway_past/";
-const PIN: &str = "gateway_pin/";
-const FILE: &str = "gateway_file/";
+const RECORD: &str = "gateway";
+const PAST: &str = "gateway_past";
+const PIN: &str = "gateway_pin";
+const FILE: &str = "gateway_file";
 /// Page size of a scan.
 const PAGE: usize = 1_000;
 
@@ -23,7 +23,7 @@ pub(super) async fn write(
     past: &[StoredVersion],
 ) -> Result<(), LifeError> {
     let mut batch = Batch::new();
-    add(&mut batch, format!("{RECORD}{}", record.name), record)?;
+    add(&mut batch, Key::path(RECORD).child(&record.name), record)?;
     for kept in past {
         add(&mut batch, past_key(&record.name, &kept.sha256), kept)?;
     }
@@ -38,23 +38,23 @@ pub(super) async fn write_past(
     put(store, past_key(name, &kept.sha256), kept).await
 }
 
-fn past_key(name: &str, sha256: &str) -> String {
-    format!("{PAST}{name}/{sha256}")
+fn past_key(name: &str, sha256: &str) -> Key {
+    Key::path(PAST).child(name).child(sha256)
 }
 
 pub(super) async fn write_pin(store: &Store, pin: &Pin) -> Result<(), LifeError> {
-    put(store, format!("{PIN}{}", pin.sha256), pin).await
+    put(store, Key::path(PIN).child(&pin.sha256), pin).await
 }
 
 pub(super) async fn delete_pin(store: &Store, sha256: &str) -> Result<(), LifeError> {
     let mut batch = Batch::new();
-    batch.delete(Table::Meta, format!("{PIN}{sha256}"));
+    batch.delete(Table::Meta, Key::path(PIN).child(sha256));
     store.commit(batch).await.map_err(LifeError::Write)
 }
 
 /// Writes the hash that a file of the folder had when it was last installed.
 pub(super) async fn write_file(store: &Store, file: &str, sha256: &str) -> Result<(), LifeError> {
-    put(store, format!("{FILE}{file}"), &sha256).await
+    put(store, Key::path(FILE).child(file), &sha256).await
 }
 
 pub(super) async fn read(store: &Store, book: &mut GatewayRecords) -> Result<(), LifeError> {
@@ -75,47 +75,53 @@ pub(super) async fn read(store: &Store, book: &mut GatewayRecords) -> Result<(),
     Ok(())
 }
 
-async fn put(store: &Store, key: String, row: &impl Serialize) -> Result<(), LifeError> {
+async fn put(store: &Store, key: Key, row: &impl Serialize) -> Result<(), LifeError> {
     let mut batch = Batch::new();
     add(&mut batch, key, row)?;
     store.commit(batch).await.map_err(LifeError::Write)
 }
 
-fn add(batch: &mut Batch, key: String, row: &impl Serialize) -> Result<(), LifeError> {
+fn add(batch: &mut Batch, key: Key, row: &impl Serialize) -> Result<(), LifeError> {
     match serde_json::to_vec(row) {
         Ok(row) => {
             batch.put(Table::Meta, key, row);
             Ok(())
         }
-        Err(why) => Err(LifeError::Row { name: key, why }),
+        Err(why) => Err(LifeError::Row {
+            name: key.to_string(),
+            why,
+        }),
     }
 }
 
 async fn all<T: DeserializeOwned>(
     store: &Store,
-    prefix: &str,
+    kind: &str,
 ) -> Result<Vec<(String, T)>, LifeError> {
-    let (mut from, to) = (prefix.as_bytes().to_vec(), prefix_end(prefix.as_bytes()));
+    let kind = Key::path(kind);
     let mut all = Vec::new();
-    loop {
-        let rows = store
-            .scan(Table::Meta, &from, &to, Direction::Forward, PAGE)
-            .await
-            .map_err(LifeError::Read)?;
-        let is_last = rows.len() < PAGE;
-        if let Some((last, _)) = rows.last() {
-            from = [&last[..], &[0]].concat();
-        }
+    let mut pages = store.pages(Table::Meta, kind.children(), PAGE);
+    while let Some(rows) = pages.next().await.map_err(LifeError::Read)? {
         for (key, value) in rows {
-            let key = String::from_utf8_lossy(&key);
-            let name = key.strip_prefix(prefix).unwrap_or(&key).to_owned();
+            let name = kind.child_in(&key).map(str::to_owned);
+            let name = name.unwrap_or_else(|| String::from_utf8_lossy(&key).into_owned());
             match serde_json::from_slice(&value) {
                 Ok(row) => all.push((name, row)),
                 Err(why) => return Err(LifeError::Row { name, why }),
             }
         }
-        if is_last {
-            return Ok(all);
-        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_version_has_its_stored_bytes() {
+        assert_eq!(*past_key("demo", "0a1b"), *b"gateway_past/demo/0a1b");
+        let range = Key::path(RECORD).children();
+        assert!(range.contains(b"gateway/demo") && !range.contains(b"gateway_past/demo"));
     }
 }

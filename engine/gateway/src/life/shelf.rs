@@ -73,6 +73,7 @@ impl Gateways {
             source: Source::Folder,
             approved_by: None,
             quarantine: None,
+            deaths: Vec::new(),
         };
         let record = self.0.life.record(name);
         let record = record.unwrap_or_else(|| Record::new(name));

@@ -14,8 +14,8 @@
 //!
 //! [`run`] is the main function of the worker's process.
 
-mod bare;
 mod cpu;
+mod direct;
 mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-pub use self::bare::{BareCall, DirectLibrary, DirectStep};
+pub use self::direct::{BareCall, DirectLibrary, DirectStep};
 pub use self::inside::{missing_walls, run};
 use self::not_started::NotStarted;
 use self::process::{KillReason, Process};
@@ -157,9 +157,9 @@ impl Worker {
         Err(StepError("its worker ended as it began".to_owned()))
     }
 
-    /// Whether it crashed so often that its version has to be quarantined. Returns `true` once.
-    pub(super) fn is_crash_looping(&self) -> bool {
-        self.record.is_crash_looping()
+    /// Crashes that were not returned before.
+    pub(super) fn take_crashes(&self) -> Vec<Crash> {
+        self.record.take_crashes()
     }
 
     pub(super) fn last_crash(&self) -> Option<Crash> {
@@ -189,7 +189,7 @@ impl Worker {
         if let Some(process) = self.that_runs() {
             return Ok(process);
         }
-        tokio::time::sleep(self.record.back_off()).await;
+        tokio::time::sleep(self.record.backoff()).await;
         let (launch, record) = (Arc::clone(&self.launch), Arc::clone(&self.record));
         // No throttle: a call waits for it.
         let start = move || Process::start(&launch, &record, Throttle::AtOnce);

@@ -1,13 +1,11 @@
-//! Crash history of a version's workers: backoff before the next start, and detection of a crash
-//! loop.
+//! Crash history of a version's workers: backoff before the next start, and the crashes that the
+//! version has to count.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
-
-use switchyard_core::limits::GATEWAY_WORKER_DEATHS_A_MINUTE;
 
 #[derive(Default)]
 pub(super) struct Record(Mutex<CrashHistory>);
@@ -16,8 +14,8 @@ pub(super) struct Record(Mutex<CrashHistory>);
 struct CrashHistory {
     latest: VecDeque<Instant>,
     last: Option<Crash>,
-    /// Whether the version has to be quarantined. The first reader resets it.
-    is_crash_looping: bool,
+    /// Crashes that the version has not counted yet.
+    uncounted: Vec<Crash>,
 }
 
 /// Last crash of a worker.
@@ -39,13 +37,14 @@ impl Record {
     pub(super) fn record_crash(&self, why: &str) {
         let mut crashes = self.crashes();
         let now = Instant::now();
-        crashes.last = Some(Crash {
+        let crash = Crash {
             at: now,
             reason: why.to_owned(),
-        });
+        };
+        crashes.last = Some(crash.clone());
+        crashes.uncounted.push(crash);
         crashes.latest.push_back(now);
         crashes.forget(now);
-        crashes.is_crash_looping |= crashes.latest.len() >= GATEWAY_WORKER_DEATHS_A_MINUTE;
     }
 
     /// Clears the history, but keeps the last crash.
@@ -62,13 +61,13 @@ impl Record {
         self.crashes().last.clone()
     }
 
-    /// Whether the version has to be quarantined. Returns `true` once.
-    pub(super) fn is_crash_looping(&self) -> bool {
-        std::mem::take(&mut self.crashes().is_crash_looping)
+    /// Crashes since the last call of this method, which the caller counts.
+    pub(super) fn take_crashes(&self) -> Vec<Crash> {
+        std::mem::take(&mut self.crashes().uncounted)
     }
 
     /// Delay before the next start: zero, then longer with each crash of the last minute.
-    pub(super) fn back_off(&self) -> Duration {
+    pub(super) fn backoff(&self) -> Duration {
         let mut crashes = self.crashes();
         let now = Instant::now();
         crashes.forget(now);
@@ -104,38 +103,37 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn three_crashes_within_a_minute_are_a_crash_loop_and_three_in_more_are_not() {
+    async fn each_crash_is_counted_once_and_a_reset_forgets_those_that_are_not() {
         let record = Record::default();
-        for _ in 0..5 {
-            record.record_crash("it ended");
-            assert!(!record.is_crash_looping());
-            tokio::time::advance(MINUTE / 2 + Duration::from_secs(1)).await;
-        }
-        tokio::time::advance(MINUTE).await;
         record.record_crash("it ended");
+        tokio::time::advance(MINUTE * 2).await;
+        record.record_crash("it stalled");
+        let crashes = record.take_crashes();
+        let crashes = crashes.iter();
+        let seen: Vec<_> = crashes
+            .map(|crash| (crash.ago(), crash.reason.as_str()))
+            .collect();
+        let expected = [(MINUTE * 2, "it ended"), (Duration::ZERO, "it stalled")];
+        assert_eq!(seen, expected);
+        assert!(record.take_crashes().is_empty());
         record.record_crash("it ended");
-        assert!(!record.is_crash_looping());
-        record.record_crash("it ended");
-        assert!(record.is_crash_looping());
-        assert!(!record.is_crash_looping(), "reported once");
-        // Queries about earlier attempts still start workers in quarantine.
-        record.record_crash("it ended");
-        assert!(record.is_crash_looping() && record.back_off() == FIRST_WAIT * 4);
         record.reset();
-        assert_eq!(record.back_off(), Duration::ZERO);
+        assert!(record.take_crashes().is_empty());
+        assert_eq!(record.backoff(), Duration::ZERO);
+        assert!(record.last().is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_next_start_waits_longer_after_each_death() {
         let record = Record::default();
-        assert_eq!(record.back_off(), Duration::ZERO);
+        assert_eq!(record.backoff(), Duration::ZERO);
         record.record_crash("it ended");
-        assert_eq!(record.back_off(), FIRST_WAIT);
+        assert_eq!(record.backoff(), FIRST_WAIT);
         tokio::time::advance(FIRST_WAIT / 2).await;
-        assert_eq!(record.back_off(), FIRST_WAIT / 2);
+        assert_eq!(record.backoff(), FIRST_WAIT / 2);
         record.record_crash("it ended");
-        assert_eq!(record.back_off(), FIRST_WAIT * 2);
+        assert_eq!(record.backoff(), FIRST_WAIT * 2);
         tokio::time::advance(FIRST_WAIT * 2).await;
-        assert_eq!(record.back_off(), Duration::ZERO);
+        assert_eq!(record.backoff(), Duration::ZERO);
     }
 }

@@ -30,7 +30,7 @@ fn converted_attempt() -> Attempt {
 #[tokio::test(flavor = "multi_thread")]
 async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let tx = succeeded(Environment::Sandbox, Kind::Payment);
     let app = app(AppSettings {
         support_email: Some("help@shop.example".to_owned()),
@@ -58,7 +58,7 @@ async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_not_paid() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut tx = succeeded(Environment::Live, Kind::Payment);
     tx.attempts.push(converted_attempt());
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
@@ -93,7 +93,7 @@ async fn a_mail_names_what_was_paid_with_its_rate_and_mark_up_and_not_what_was_n
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_provider_captured() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     for (mails, captured) in [(1, 16_321), (2, 16_421)] {
         let mut tx = succeeded(Environment::Live, Kind::Payment);
         let mut attempt = converted_attempt();
@@ -128,7 +128,7 @@ async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_prov
 #[tokio::test(flavor = "multi_thread")]
 async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut expected = 0;
     for reason in CaseReason::ALL {
         for kind in Kind::ALL {
@@ -191,7 +191,7 @@ fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
 async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_back() {
     use CaseReason::{MoneyAfterTheEnd, SuccessContradicted};
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut expected = 0;
     for (kind, advice) in [
         (Kind::Payment, "Return it to the customer."),
@@ -224,7 +224,7 @@ async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_ba
 #[tokio::test(flavor = "multi_thread")]
 async fn a_customer_with_an_open_case_is_told_not_to_pay_again() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut expected = 0;
     for (reason, sentence) in [
         (None, "bien été reçu"),
@@ -258,7 +258,7 @@ async fn a_customer_with_an_open_case_is_told_not_to_pay_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merchant_is_told_of_the_open_case_with_the_success_and_not_to_deliver_before() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut expected = 0;
     for (kind, warning) in [
         (Kind::Payment, "read the mail about that before you deliver"),
@@ -283,7 +283,7 @@ async fn a_merchant_is_told_of_the_open_case_with_the_success_and_not_to_deliver
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_customer_wrote_reverses_no_other_text_of_a_mail() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut tx = succeeded(Environment::Live, Kind::Payment);
     tx.description = "Order\u{202e} 7".to_owned();
     tx.customer.first_name = "\u{2066}Ada".to_owned();
@@ -298,11 +298,45 @@ async fn what_a_customer_wrote_reverses_no_other_text_of_a_mail() {
     }
 }
 
+/// "No money was received" is said exactly when no provider reported any and no attempt is open.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_reads_that_no_money_moved_only_when_that_is_certain() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server).await;
+    let mut expected = 0;
+    for kind in Kind::ALL {
+        let nothing = match kind {
+            Kind::Payment => "No money was received.",
+            Kind::Payout => "The recipient was not paid.",
+        };
+        let declined = with_cases(failed(kind), &[]);
+        let mut open = declined.clone();
+        open.attempts[0].state = AttemptState::InDoubt;
+        for (place, reason) in CaseReason::ALL.into_iter().enumerate() {
+            let reported = with_cases(failed(kind), &[reason]);
+            // One of the three for each reason: a mail takes a while.
+            let all = [(&declined, true), (&open, false), (&reported, false)];
+            let (tx, is_certain) = all[place % all.len()];
+            let to = MailTo::MerchantAboutCase(reason);
+            // The customer may get a mail about the same case.
+            let count = room.enqueue(&app(AppSettings::default()), tx, to).await;
+            let before = expected;
+            expected += count;
+            let mails = server.received(expected).await;
+            let says_so = mails[before..].iter().any(|mail| {
+                let mail = decoded(&mail.content);
+                mail["text"].as_str().unwrap().contains(nothing)
+            });
+            assert_eq!(says_so, is_certain, "{kind:?}, {reason:?}");
+        }
+    }
+}
+
 /// Two successes of one attempt under different ids may be the same money.
 #[tokio::test(flavor = "multi_thread")]
 async fn money_of_contradicting_successes_is_called_reported_and_not_received() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let cases = [CaseReason::Surplus, CaseReason::ContradictingSuccess];
     for (place, reason) in cases.into_iter().enumerate() {
         let tx = with_cases(succeeded(Environment::Live, Kind::Payment), &[reason]);
@@ -323,7 +357,7 @@ async fn money_of_contradicting_successes_is_called_reported_and_not_received() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_about_another_amount_says_how_it_differs() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut expected = 0;
     for (reported, payment, payout) in [
         (

@@ -3,7 +3,12 @@
 use crate::mail::render::heading_ground;
 use switchyard_core::colour::{Colour, LEAST_CONTRAST};
 
-const PAGE: &str = include_str!("../../../templates/mail/page.html");
+/// The frame of all mails, and the contents of both kinds.
+const PAGE: &str = concat!(
+    include_str!("../../../templates/mail/frame.html"),
+    include_str!("../../../templates/mail/page.html"),
+    include_str!("../../../templates/mail/user.html")
+);
 
 /// Classes of texts, and the class of the ground that each stands on.
 const TEXTS: [(&str, &str); 5] = [

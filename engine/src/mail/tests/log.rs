@@ -47,7 +47,8 @@ async fn a_server_that_is_down_is_one_warning_however_many_mails_fail_and_are_ab
     let room = Room::new(MailSettings {
         smtp_url: Some(url.as_str().into()),
         ..MailSettings::default()
-    });
+    })
+    .await;
     for _ in 0..MAILS {
         let tx = succeeded(Environment::Live, Kind::Payment);
         let app = app(AppSettings::default());

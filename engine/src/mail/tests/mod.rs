@@ -1,5 +1,6 @@
 //! Tests of mails through a real SMTP server and through files.
 
+mod account;
 mod content;
 mod contrast;
 mod log;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 
 use self::server::{Mail, SmtpServer};
 use super::*;
-use crate::access::{App, AppSettings};
+use crate::access::{App, AppSettings, MasterKey, Options, Vault};
 use crate::runtime::ActorThreads;
 use crate::testing::{START, amount};
 use switchyard_core::ids::{AccountId, AppId, CustomerId, PaymentId, PayoutId, TransactionId};
@@ -28,11 +29,11 @@ struct Room {
 }
 
 impl Room {
-    fn new(settings: MailSettings) -> Self {
-        Self::with(settings, Mails::start)
+    async fn new(settings: MailSettings) -> Self {
+        Self::with(settings, Mails::start).await
     }
 
-    fn with(
+    async fn with(
         settings: MailSettings,
         start: impl FnOnce(Dependencies, &ArbiterHandle) -> Result<Mails, MailError>,
     ) -> Self {
@@ -41,8 +42,14 @@ impl Room {
             Clock::manual(START),
             ActorThreads::start().unwrap(),
         );
+        let ids = Ids::system();
+        let master = MasterKey::random(&ids);
+        let vault = Vault::new(&master, ids.clone());
+        let options = Options::default();
+        let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options);
         let dependencies = Dependencies {
             store: store.clone(),
+            access: access.await.unwrap(),
             clock: clock.clone(),
             directory: Arc::new(Directory::new("switchyard")),
             service: "Switchyard".to_owned(),
@@ -56,33 +63,40 @@ impl Room {
         Self {
             store,
             clock,
-            ids: Ids::system(),
+            ids,
             threads,
             mails,
         }
     }
 
-    fn through(server: &SmtpServer) -> Self {
-        Self::new(MailSettings {
+    async fn through(server: &SmtpServer) -> Self {
+        let settings = MailSettings {
             smtp_url: Some(server.url.as_str().into()),
             ..MailSettings::default()
-        })
+        };
+        Self::new(settings).await
     }
 
     async fn send(&self, app: &App, tx: &Transaction, to: MailTo) -> bool {
+        self.enqueue(app, tx, to).await > 0
+    }
+
+    /// Returns the number of mails.
+    async fn enqueue(&self, app: &App, tx: &Transaction, to: MailTo) -> usize {
         let mut batch = Batch::new();
         let now = self.clock.now();
         let count = enqueue(&mut batch, app, tx, to, now, &self.ids);
         self.store.commit(batch).await.unwrap();
         self.mails.nudge(count, now);
-        count > 0
+        count
     }
 
     async fn waiting(&self) -> usize {
-        let (start, end) = (queued_mail::from(Timestamp::default()), queued_mail::end());
+        let range = queued_mail::range(Timestamp::default());
+        let (start, end) = (range.from(), range.to());
         let rows = self
             .store
-            .scan(Table::Outbox, &start, &end, Direction::Forward, 100);
+            .scan(Table::Outbox, start, end, Direction::Forward, 100);
         rows.await.unwrap().len()
     }
 
@@ -251,7 +265,7 @@ fn links_to_its_receipt(mail: &serde_json::Value, tx: &Transaction, language: &s
 #[tokio::test(flavor = "multi_thread")]
 async fn merchant_and_customer_get_their_mails_each_in_their_language() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let app = app(AppSettings::default());
     let tx = succeeded(Environment::Live, Kind::Payment);
     assert!(room.send(&app, &tx, MailTo::Merchant).await);
@@ -305,7 +319,7 @@ async fn merchant_and_customer_get_their_mails_each_in_their_language() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_customer_is_invited_to_answer_only_when_somebody_reads_it() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let mut app = app(AppSettings::default());
     let tx = succeeded(Environment::Live, Kind::Payment);
     for (number, address) in [Some("shop@merchant.example"), None]
@@ -324,7 +338,7 @@ async fn a_customer_is_invited_to_answer_only_when_somebody_reads_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_outcome_has_its_mail() {
     let server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let french = AppSettings {
         locale: Some("fr".to_owned()),
         ..AppSettings::default()
@@ -418,7 +432,8 @@ async fn a_sandbox_mail_says_so_in_its_subject_and_development_mode_writes_files
     let room = Room::new(MailSettings {
         folder: Some(folder.path().join("mail")),
         ..MailSettings::default()
-    });
+    })
+    .await;
     let tx = succeeded(Environment::Sandbox, Kind::Payment);
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
         .await;
@@ -449,7 +464,7 @@ async fn a_sandbox_mail_says_so_in_its_subject_and_development_mode_writes_files
 async fn a_mail_survives_a_server_in_trouble_and_arrives_once_it_is_well() {
     let mut server = SmtpServer::start();
     server.behave("451 Later").await;
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let tx = succeeded(Environment::Live, Kind::Payment);
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
         .await;
@@ -471,7 +486,7 @@ async fn a_mail_survives_a_server_in_trouble_and_arrives_once_it_is_well() {
 async fn a_look_at_the_queue_begins_behind_the_mails_that_were_sent_and_never_behind_one_that_waits()
  {
     let mut server = SmtpServer::start();
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let (app, tx) = (
         app(AppSettings::default()),
         succeeded(Environment::Live, Kind::Payment),
@@ -503,7 +518,7 @@ async fn a_look_at_the_queue_begins_behind_the_mails_that_were_sent_and_never_be
 async fn a_mail_that_nobody_takes_is_given_up_visibly() {
     let mut server = SmtpServer::start();
     server.behave("550 No such person").await;
-    let room = Room::through(&server);
+    let room = Room::through(&server).await;
     let tx = succeeded(Environment::Live, Kind::Payment);
     room.send(&app(AppSettings::default()), &tx, MailTo::Merchant)
         .await;
@@ -535,7 +550,7 @@ async fn a_mail_that_nobody_takes_is_given_up_visibly() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_server_and_without_a_folder_there_are_no_mails() {
-    let room = Room::new(MailSettings::default());
+    let room = Room::new(MailSettings::default()).await;
     assert!(!room.mails.is_on());
     assert!(room.mails.snapshot().await.is_none());
 }
@@ -545,7 +560,8 @@ async fn a_panic_with_one_mail_stops_no_other_and_loses_nothing() {
     let panicking = Transport::Panicking(1.into());
     let room = Room::with(MailSettings::default(), |with, arbiter| {
         Mails::start_through(panicking, with, arbiter)
-    });
+    })
+    .await;
     let app = app(AppSettings::default());
     let mut tx = succeeded(Environment::Live, Kind::Payment);
     assert!(room.send(&app, &tx, MailTo::Merchant).await);
@@ -562,4 +578,17 @@ async fn a_panic_with_one_mail_stops_no_other_and_loses_nothing() {
     // The mail that panicked stays queued until its next attempt.
     assert_eq!(room.waiting().await, 1);
     assert_eq!(room.mails.snapshot().await.unwrap().in_flight, 1);
+}
+
+#[test]
+fn the_keys_of_mails_have_their_stored_bytes() {
+    let id = switchyard_core::ids::MailId::new(ulid::Ulid::from_parts(1, 2));
+    let bytes = id.ulid().to_bytes();
+    let at = Timestamp::from_micros(0x0102);
+    let key = queued_mail::key(at, id);
+    assert_eq!(*key, [&b"m\0\0\0\0\0\0\x01\x02"[..], &bytes].concat());
+    assert_eq!(queued_mail::due(&key), Some(at));
+    assert!(queued_mail::range(at).contains(&key));
+    let ended = queued_mail::ended(Environment::Live).with(id);
+    assert_eq!(*ended, [&b"ml"[..], &bytes].concat());
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::access::{AppChange, AppSettings};
 use crate::engine::{Engine, EngineSettings, NewPayment};
 use crate::mail::MailSettings;
-use crate::testing::{Wanted, customer};
+use crate::testing::{TestEngineBuilder, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_store::Denier;
 
@@ -13,7 +13,7 @@ use switchyard_store::Denier;
 async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::good().await;
-    let mut wanted = Wanted::with(Gateways::default());
+    let mut wanted = TestEngineBuilder::with(Gateways::default());
     wanted.settings = EngineSettings {
         webhook: WebhookSettings {
             allow_private: true,
@@ -26,8 +26,8 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
         },
         ..EngineSettings::default()
     };
-    let bench = wanted.start().await;
-    let (engine, caller) = (&bench.engine, bench.caller());
+    let test = wanted.start().await;
+    let (engine, caller) = (&test.engine, test.caller());
     listen(engine, caller.app.id, &receiver.url).await;
 
     let tx = engine
@@ -63,10 +63,13 @@ async fn a_payment_is_announced_from_its_commit_and_mailed_about_at_its_end() {
 /// next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_stored_in_the_commit_of_its_transaction() {
-    let (denier, mut wanted) = (Denier::default(), Wanted::with(Gateways::default()));
+    let (denier, mut wanted) = (
+        Denier::default(),
+        TestEngineBuilder::with(Gateways::default()),
+    );
     wanted.store = denier.over(Store::memory());
-    let bench = wanted.start().await;
-    let (engine, caller) = (bench.engine.clone(), bench.caller());
+    let test = wanted.start().await;
+    let (engine, caller) = (test.engine.clone(), test.caller());
     listen(&engine, caller.app.id, &Receiver::nobody().await).await;
     let (response, delayed) = tokio::sync::oneshot::channel();
     denier.deny_next_commit(delayed);

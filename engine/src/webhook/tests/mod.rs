@@ -175,9 +175,10 @@ impl Room {
     }
 
     async fn waiting(&self) -> usize {
-        let (start, end) = row::all();
+        let all = row::all();
+        let (start, end) = (all.from(), all.to());
         self.store
-            .scan(Table::Outbox, &start, &end, Direction::Forward, 10_000)
+            .scan(Table::Outbox, start, end, Direction::Forward, 10_000)
             .await
             .unwrap()
             .len()

@@ -88,7 +88,7 @@ async fn a_webhook_with_its_own_schedule_is_tried_by_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_that_asks_for_time_gets_it_unless_its_schedule_is_the_specifications() {
+async fn a_receiver_that_asks_for_time_gets_it_unless_its_schedule_is_the_default() {
     let busy = "HTTP/1.1 429 Busy\r\nRetry-After: 3600\r\ncontent-length: 0\r\n\r\n";
     for (retry, waits) in [(RetryProfile::Standard, 3_600), (RetryProfile::Spec, 600)] {
         let room = Room::new().await;
@@ -108,7 +108,7 @@ async fn a_receiver_that_asks_for_time_gets_it_unless_its_schedule_is_the_specif
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn by_the_specifications_schedule_410_is_a_failure_like_any_other() {
+async fn by_the_default_schedule_410_is_a_failure_like_any_other() {
     let room = Room::new().await;
     let receiver = Receiver::new(Manner::Status(410)).await;
     let webhook = room.webhook(&receiver).await;

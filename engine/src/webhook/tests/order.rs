@@ -2,7 +2,7 @@
 
 use super::receiver::Manner;
 use super::*;
-use crate::queue::{QueueHandler as _, Turn};
+use crate::queue::{QueueHandler as _, StartTime};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_payment_is_not_sent_before_its_beginning_was_acknowledged() {
@@ -56,10 +56,10 @@ async fn the_three_seconds_begin_with_the_attempt_as_it_is_logged() {
     let queue = WebhookQueue(room.webhooks.0.clone());
     let goes_ahead = began.plus(Duration::from_secs(3));
     let early = taken.plus(Duration::from_secs(3));
-    let turn = queue.turn(webhook, &end, early).await.unwrap();
-    assert!(matches!(turn, Turn::At(at) if at == goes_ahead));
-    let turn = queue.turn(webhook, &end, goes_ahead).await.unwrap();
-    assert!(matches!(turn, Turn::Now));
+    let start = queue.start_time(webhook, &end, early).await.unwrap();
+    assert!(matches!(start, StartTime::At(at) if at == goes_ahead));
+    let start = queue.start_time(webhook, &end, goes_ahead).await.unwrap();
+    assert!(matches!(start, StartTime::Now));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,10 +116,11 @@ async fn a_beginning_that_cannot_be_read_holds_up_no_end() {
     let webhook = room.webhook(&receiver).await;
     let tx = room.payment();
     room.store_only(&tx, EventName::PaymentInitiated).await;
-    let (start, end) = crate::webhook::row::of_webhook(webhook.id, Timestamp::from_micros(0));
+    let range = crate::webhook::row::of_webhook(webhook.id, Timestamp::from_micros(0));
+    let (start, end) = (range.from(), range.to());
     let rows = room
         .store
-        .scan(Table::Outbox, &start, &end, Direction::Forward, 2);
+        .scan(Table::Outbox, start, end, Direction::Forward, 2);
     let rows = rows.await.unwrap();
     let [(key, value)] = rows.as_slice() else {
         panic!("one event waits, and not {}", rows.len());

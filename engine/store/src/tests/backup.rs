@@ -308,6 +308,8 @@ async fn a_store_behind_its_mark_is_not_backed_up() {
     assert!(!killed.at("other").exists());
 }
 
+const NO_SUM: &str = "backup.json is damaged (its content does not have its SHA-256)";
+
 #[tokio::test]
 async fn a_restore_overwrites_nothing_and_takes_no_damaged_backup() {
     let installation = Installation::new(Backend::Sqlite);
@@ -327,13 +329,27 @@ async fn a_restore_overwrites_nothing_and_takes_no_damaged_backup() {
     let whole = fs::read(&database).unwrap();
     let manifest = fs::read_to_string(folder.join("backup.json")).unwrap();
     let new = Installation::new(Backend::Sqlite);
-    let other_format = manifest.replace("\"format\": 1", "\"format\": 9");
+    let other_format = manifest.replace("\"format\": 2", "\"format\": 9");
     let other_rows = manifest.replace("\"event\": 100", "\"event\": 99");
-    assert!(other_format != manifest && other_rows != manifest);
+    let other_sum = manifest.replace("\"sha256\": \"", "\"sha256\": \"0");
+    let no_sum = manifest.replace("\"sha256\"", "\"sha255\"");
+    for changed in [&other_format, &other_rows, &other_sum, &no_sum] {
+        assert!(*changed != manifest);
+    }
+    let of_another = {
+        let another = Installation::new(Backend::Sqlite);
+        let store = another.open();
+        fill(&store, 0, 99).await;
+        another.back_up(&another.at("backup")).unwrap();
+        fs::read_to_string(another.at("backup").join("backup.json")).unwrap()
+    };
     for (text, is_damaged, said) in [
         (Some(manifest.as_str()), true, "the backup is damaged"),
         (Some(other_format.as_str()), false, "its format is 9"),
-        (Some(other_rows.as_str()), false, "its store is not the one"),
+        (Some(of_another.as_str()), false, "its store is not the one"),
+        (Some(other_rows.as_str()), false, NO_SUM),
+        (Some(other_sum.as_str()), false, NO_SUM),
+        (Some(no_sum.as_str()), false, "missing field `sha256`"),
         (Some("{"), false, "backup.json is damaged"),
         (None, false, "backup.json cannot be read"),
     ] {

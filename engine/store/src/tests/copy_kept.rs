@@ -197,7 +197,7 @@ async fn a_generation_that_cannot_be_read_is_kept_and_no_older_one_is_restored_i
     let first = generations(&to).remove(0);
     let manifest = first.join("base-0000000001/backup.json");
     let whole = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, whole.replace("\"format\": 1", "\"format\": 9")).unwrap();
+    fs::write(&manifest, whole.replace("\"format\": 2", "\"format\": 9")).unwrap();
     let refused = rows_in(&to).await.unwrap_err().to_string();
     let base = manifest.parent().unwrap().to_str().unwrap();
     assert!(

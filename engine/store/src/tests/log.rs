@@ -11,7 +11,7 @@ use switchyard_system::ids::Ids;
 const FRAME: usize = 24 + 4096;
 const HEADER: usize = 32;
 
-fn said(refused: &OpenError) -> String {
+fn refusal_text(refused: &OpenError) -> String {
     let said = refused.to_string();
     assert!(matches!(refused, OpenError::DamagedLog { .. }), "{said}");
     assert!(said.contains("--accept-loss"), "{said}");
@@ -53,7 +53,7 @@ async fn each_flipped_bit_of_a_log_is_found_while_a_commit_follows_it() {
             Ok(store) => assert_eq!(stored(&store).await, 40, "bit {bit}"),
             Err(error) => {
                 assert!(
-                    said(&error).contains("the log is damaged"),
+                    refusal_text(&error).contains("the log is damaged"),
                     "bit {bit}: {error}"
                 );
                 refused += 1;
@@ -104,7 +104,7 @@ async fn a_damaged_log_tells_what_is_gone_and_its_whole_part_is_opened_on_demand
     let mut damaged = whole.clone();
     damaged[HEADER + commits(&whole)[19] * FRAME + 100] ^= 1;
     fs::write(killed.log(), &damaged).unwrap();
-    let refused = said(&killed.refusal());
+    let refused = refusal_text(&killed.refusal());
     for part in [
         "ends with commit group 20 of 20",
         "holds commit group 40 of 20",
@@ -168,7 +168,7 @@ async fn a_log_and_a_database_of_different_times_or_stores_are_refused() {
             }
             fs::write(killed.database(), &files[database][0]).unwrap();
             fs::write(killed.log(), &files[log][1]).unwrap();
-            let refused = said(&killed.refusal());
+            let refused = refusal_text(&killed.refusal());
             assert!(refused.contains(fault), "{database} {log}: {refused}");
             let set_aside = Store::open_accepting_loss(&killed.settings()).unwrap();
             stored(&set_aside).await;
@@ -217,7 +217,7 @@ async fn an_older_database_is_refused_also_where_the_sequence_was_on_another_pag
         (foreign, "the log belongs to another store"),
     ] {
         fs::write(killed.database(), database).unwrap();
-        let refused = said(&killed.refusal());
+        let refused = refusal_text(&killed.refusal());
         assert!(refused.contains(fault), "{refused}");
         assert!(log == fs::read(killed.log()).unwrap());
     }
@@ -275,7 +275,7 @@ async fn a_log_that_begins_with_a_new_identity_of_another_store_is_foreign() {
     fill(&store, 19, 25).await;
     let killed = other.killed();
     fs::copy(killed.log(), home.log()).unwrap();
-    let refused = said(&home.refusal());
+    let refused = refusal_text(&home.refusal());
     assert!(refused.contains("belongs to another store"), "{refused}");
 }
 
@@ -289,7 +289,7 @@ async fn a_damaged_header_of_the_log_hides_nothing_of_what_was_acknowledged() {
     let log = fs::read(killed.log()).unwrap();
     fs::write(killed.log(), &log[..HEADER + commits(&log)[9] * FRAME]).unwrap();
     zero(&killed.log(), 0, HEADER);
-    let refused = said(&killed.refusal());
+    let refused = refusal_text(&killed.refusal());
     assert!(
         refused.contains("commit group 40 of 20"),
         "the mark says it: {refused}"

@@ -96,12 +96,7 @@ async fn a_token_is_stored_by_its_hash_and_found_after_a_restart() {
     let new = world.users.create_token(&who, wanted).await.unwrap();
     let key = crate::rows::Kind::Token.key(new.token.id);
     let table = switchyard_store::Table::User;
-    let row = world
-        .store
-        .get(table, key.as_bytes())
-        .await
-        .unwrap()
-        .unwrap();
+    let row = world.store.get(table, &key).await.unwrap().unwrap();
     let row = String::from_utf8(row).unwrap();
     assert!(!row.contains(new.secret.expose().as_str()));
     let users = world.restarted(SecondFactor::Optional).await;

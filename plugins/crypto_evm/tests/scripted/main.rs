@@ -141,7 +141,7 @@ fn too_little_money_is_reported_as_what_it_is_and_never_declined() {
     let mut node = Node::new();
     node.time = OVER;
     node.token = [2_500_000; 2];
-    // Kept first: the sighting must be durable before it is spoken of.
+    // AttemptState first: the sighting must be durable before it is spoken of.
     let kept = asked(&begun(), LATER, &node).unwrap();
     assert!(is_pending(&kept.outcome));
     let end = asked(&kept.state, LATER, &node).unwrap();

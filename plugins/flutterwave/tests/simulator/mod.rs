@@ -30,7 +30,7 @@ mod shapes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use switchyard_testkit::{Ledger, Letter, Loopback, Mishaps};
+use switchyard_testkit::{Ledger, Loopback, Mishaps, ProviderCallback};
 
 pub use self::provider::{Kind, Paper};
 
@@ -122,7 +122,7 @@ impl Simulator {
     }
 
     /// The callbacks about this reference, in the order in which they were written.
-    pub fn letters(&self, reference: &str) -> Vec<Letter> {
+    pub fn letters(&self, reference: &str) -> Vec<ProviderCallback> {
         let state = self.state();
         let of_it = state.letters.iter().filter(|(of, _)| of == reference);
         of_it.map(|(_, letter)| letter.clone()).collect()

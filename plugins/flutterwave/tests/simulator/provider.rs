@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ring::hmac;
 use serde_json::json;
-use switchyard_testkit::{Ledger, LedgerEntry, Letter};
+use switchyard_testkit::{Ledger, LedgerEntry, ProviderCallback};
 
 use super::shapes::{self, number};
 use super::{BAD_NUMBER, GOOD_CARD, HASH};
@@ -65,7 +65,7 @@ pub struct State {
     pub charges: Vec<Paper>,
     pub transfers: Vec<Paper>,
     pub refunds: Vec<Refunded>,
-    pub letters: Vec<(String, Letter)>,
+    pub letters: Vec<(String, ProviderCallback)>,
     pub taken: Vec<(Kind, String)>,
     last_id: u64,
 }
@@ -295,7 +295,7 @@ impl State {
             let signature = BASE64.encode(hmac::sign(&key, body.as_bytes()));
             headers.push(("flutterwave-signature".to_owned(), signature));
         }
-        let letter = Letter {
+        let letter = ProviderCallback {
             method: "POST".into(),
             headers,
             body,

@@ -283,7 +283,7 @@ fn taken(
         Some((request, amount)) => make(&request, amount.get().trim_matches('"')),
     };
     match made {
-        Ok(answer) => said(StatusCode::OK, &answer),
+        Ok(answer) => response(StatusCode::OK, &answer),
         Err(message) => error(StatusCode::BAD_REQUEST, &message),
     }
 }
@@ -293,7 +293,7 @@ fn shown(headers: &HeaderMap, found: impl FnOnce() -> Option<Value>) -> Response
         return refusal;
     }
     match found() {
-        Some(data) => said(
+        Some(data) => response(
             StatusCode::OK,
             &json!({ "status": "success", "message": "Fetched successfully", "data": data }),
         ),
@@ -333,7 +333,7 @@ fn listed(
     let shown: Vec<Value> = shown.map(|paper| shape(paper)).collect();
     let pages = rows.len().div_ceil(ROWS);
     let info = json!({ "total": rows.len(), "current_page": page, "total_pages": pages });
-    said(
+    response(
         StatusCode::OK,
         &json!({
             "status": "success", "message": "Fetched", "meta": { "page_info": info }, "data": shown,
@@ -352,13 +352,13 @@ fn refuse_stranger(headers: &HeaderMap) -> Option<Response> {
 }
 
 fn error(status: StatusCode, message: &str) -> Response {
-    said(
+    response(
         status,
         &json!({ "status": "error", "message": message, "data": null }),
     )
 }
 
-fn said(status: StatusCode, answer: &Value) -> Response {
+fn response(status: StatusCode, answer: &Value) -> Response {
     let json = [(header::CONTENT_TYPE, "application/json; charset=utf-8")];
     (status, json, number(answer)).into_response()
 }

@@ -55,9 +55,9 @@ struct Listed {
     key: String,
 }
 
-/// The list as the cache keeps it.
+/// List of keys in the cache.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedKeys {
     at: i64,
     keys: Vec<Listed>,
 }
@@ -75,7 +75,7 @@ impl<'a, 'c> PublicKeys<'a, 'c> {
     pub async fn find(&self, id: &str) -> Result<PublicKey, Untrusted> {
         let now = self.0.cx.now().unix_seconds();
         let kept = self.0.cx.cached(CACHE_KEY).await;
-        let kept = kept.and_then(|text| serde_json::from_str::<Kept>(&text).ok());
+        let kept = kept.and_then(|text| serde_json::from_str::<CachedKeys>(&text).ok());
         if let Some(kept) = kept {
             if let Some(key) = pick(&kept.keys, id) {
                 return key;
@@ -93,7 +93,7 @@ impl<'a, 'c> PublicKeys<'a, 'c> {
         let request = self.0.get("/v2/public-key/http").timeout(FETCH);
         let answer = request.send().await.map_err(|_| NOT_THERE)?;
         let keys: Vec<Listed> = read(&answer).map_err(|_| NOT_THERE)?;
-        let kept = Kept { at: now, keys };
+        let kept = CachedKeys { at: now, keys };
         if let Ok(text) = serde_json::to_string(&kept) {
             self.0.cx.cache(CACHE_KEY, text, KEPT).await;
         }

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use switchyard_testkit::{Ledger, Letter, Loopback, Mishaps};
+use switchyard_testkit::{Ledger, Loopback, Mishaps, ProviderCallback};
 
 pub use self::providers::{cases, providers};
 pub use self::signing::{Scheme, Signer};
@@ -61,7 +61,7 @@ struct State {
     closed: Vec<String>,
     signers: Vec<Signer>,
     callback_url: String,
-    letters: Vec<(String, Letter)>,
+    letters: Vec<(String, ProviderCallback)>,
     key_requests: usize,
 }
 
@@ -134,7 +134,7 @@ impl Simulator {
     }
 
     /// The callbacks about this id, in the order in which they were written.
-    pub fn letters(&self, id: &str) -> Vec<Letter> {
+    pub fn letters(&self, id: &str) -> Vec<ProviderCallback> {
         let state = self.state();
         let of_id = state.letters.iter().filter(|(of, _)| of == id);
         of_id.map(|(_, letter)| letter.clone()).collect()

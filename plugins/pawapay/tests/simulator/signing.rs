@@ -10,7 +10,7 @@ use ring::signature::{
     RSA_PKCS1_SHA256, RSA_PSS_SHA512, RsaKeyPair,
 };
 use serde_json::{Value, json};
-use switchyard_testkit::Letter;
+use switchyard_testkit::ProviderCallback;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
@@ -83,7 +83,7 @@ impl Signer {
     }
 
     /// `url`: where it is sent to. `date`: any text, it is only signed.
-    pub fn sign(&self, url: &str, date: &str, created: i64, body: String) -> Letter {
+    pub fn sign(&self, url: &str, date: &str, created: i64, body: String) -> ProviderCallback {
         let (_, rest) = url.split_once("://").unwrap();
         let (authority, path) = rest.split_at(rest.find('/').unwrap());
         let content_type = "application/json; charset=UTF-8";
@@ -104,7 +104,7 @@ impl Signer {
         );
         let signature = BASE64.encode(self.signature(base.as_bytes()));
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Letter {
+        ProviderCallback {
             method: "POST".into(),
             headers: vec![
                 header("Content-Type", content_type),

@@ -1,7 +1,7 @@
 //! The provider's side of deposits, payouts and refunds.
 
 use serde_json::{Map, Value, json};
-use switchyard_testkit::{LedgerEntry, Letter};
+use switchyard_testkit::{LedgerEntry, ProviderCallback};
 
 use super::State;
 use super::providers::{Provider, fate_of};
@@ -174,7 +174,7 @@ impl State {
         self.letters.push((id.to_owned(), letter));
     }
 
-    fn letter(&self, body: String) -> Letter {
+    fn letter(&self, body: String) -> ProviderCallback {
         match self.signers.first() {
             Some(signer) if !self.callback_url.is_empty() => signer.sign(
                 &self.callback_url,
@@ -182,7 +182,7 @@ impl State {
                 self.now,
                 body,
             ),
-            _ => Letter {
+            _ => ProviderCallback {
                 method: "POST".into(),
                 headers: vec![("Content-Type".into(), "application/json".into())],
                 body,

@@ -10,6 +10,7 @@ use crate::outcome::{Prompt, Texts};
 
 /// One way to move money by this gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Method {
     /// The engine's code; `{service}` in it stands for the installation's own code.
     pub code: String,
@@ -44,6 +45,7 @@ pub struct Method {
 
 /// An input that the payer or the recipient fills in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Field {
     pub name: String,
     #[serde(default)]
@@ -63,6 +65,7 @@ pub struct Field {
 
 /// One value of a field with the text that people read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FieldOption {
     /// The text that the gateway receives: 1 to 100 characters.
     pub value: String,

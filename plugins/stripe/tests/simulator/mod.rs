@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ring::hmac;
 use serde_json::{Value, json};
-use switchyard_testkit::{Ledger, Letter, Loopback, Mishaps};
+use switchyard_testkit::{Ledger, Loopback, Mishaps, ProviderCallback};
 
 pub use self::payments::Session;
 
@@ -63,7 +63,7 @@ struct State {
     may_see_account: bool,
     secrets: Vec<String>,
     events: u64,
-    letters: Vec<(String, Letter)>,
+    letters: Vec<(String, ProviderCallback)>,
     requests: Vec<String>,
     books: Ledger,
     paid_back: Ledger,
@@ -162,14 +162,14 @@ impl Simulator {
     }
 
     /// The callbacks about this reference, in the order in which they were written.
-    pub fn letters(&self, reference: &str) -> Vec<Letter> {
+    pub fn letters(&self, reference: &str) -> Vec<ProviderCallback> {
         let state = self.state();
         let of_it = state.letters.iter().filter(|(of, _)| of == reference);
         of_it.map(|(_, letter)| letter.clone()).collect()
     }
 
     /// The last one of this kind about this reference.
-    pub fn letter(&self, reference: &str, kind: &str) -> Option<Letter> {
+    pub fn letter(&self, reference: &str, kind: &str) -> Option<ProviderCallback> {
         let kind = format!("\"type\":\"{kind}\"");
         let mut letters = self.letters(reference);
         letters.retain(|letter| letter.body.contains(&kind));
@@ -192,7 +192,7 @@ impl Simulator {
     }
 
     /// Signs as Stripe does, at this time.
-    pub fn sign(&self, body: &str, at: i64) -> Letter {
+    pub fn sign(&self, body: &str, at: i64) -> ProviderCallback {
         self.state().sign(body.to_owned(), at)
     }
 
@@ -215,7 +215,7 @@ impl State {
         self.letters.push((reference.to_owned(), letter));
     }
 
-    fn sign(&self, body: String, at: i64) -> Letter {
+    fn sign(&self, body: String, at: i64) -> ProviderCallback {
         let mut header = format!("t={at}");
         for secret in &self.secrets {
             let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
@@ -223,7 +223,7 @@ impl State {
             let hex = base16ct::lower::encode_string(signature.as_ref());
             header += &format!(",v1={hex}");
         }
-        Letter {
+        ProviderCallback {
             method: "POST".into(),
             headers: vec![
                 (

@@ -1,6 +1,7 @@
 //! Parts of the benchmark, one file each.
 
 mod commit;
+mod console;
 mod gateway;
 mod history;
 mod initialize;
@@ -28,6 +29,8 @@ pub enum Part {
     Initialize,
     /// From initialize to a payment that has succeeded, beside bare axum
     Pay,
+    /// Payments at 400 a second for two minutes: tail latency and bytes written to the disk
+    Steady,
     /// GET /v1/payments/{id}/verify, beside bare axum
     Verify,
     /// GET /v1/payments/{id}, beside bare axum
@@ -47,6 +50,8 @@ pub enum Part {
     Restart,
     /// The cost of one more payment with 10,000 and with a million stored
     History,
+    /// Pages of the console and the export with a million payments stored
+    Console,
 }
 
 impl Part {
@@ -67,6 +72,7 @@ impl Part {
             Self::Commit => commit::measure(scale, sheet).await,
             Self::Initialize => initialize::measure(scale, sheet).await,
             Self::Pay => pay::measure(scale, sheet).await,
+            Self::Steady => pay::steady(scale, sheet).await,
             Self::Verify => read::verify(scale, sheet).await,
             Self::Retrieve => read::retrieve(scale, sheet).await,
             Self::List => read::list(scale, sheet).await,
@@ -76,6 +82,7 @@ impl Part {
             Self::Actors => memory::actors(scale, sheet).await,
             Self::Restart => restart::measure(scale, sheet).await,
             Self::History => history::measure(scale, sheet).await,
+            Self::Console => console::measure(scale, sheet).await,
         }
     }
 }

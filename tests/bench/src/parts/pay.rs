@@ -4,18 +4,19 @@
 //! axum with a single one.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use switchyard::checkout;
 use switchyard::operations::Draining;
 use switchyard::state::{ApiState, HttpSettings};
-use switchyard_engine::testing::Bench;
+use switchyard_engine::testing::TestEngine;
 
 use super::{Scale, initialize};
-use crate::figure::Sheet;
-use crate::load::{Line, Work};
+use crate::figure::{Bar, Figure, Sheet, Unit};
+use crate::load::{Line, Work, open};
 use crate::versus::Versus;
-use crate::{bare, subject};
+use crate::{bare, machine, subject};
 
 pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     let dir = subject::folder()?;
@@ -46,8 +47,38 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
     versus.only_the_most(scale, sheet).await
 }
 
+/// Payments at 400 a second for two minutes.
+pub async fn steady(scale: Scale, sheet: &mut Sheet) -> Result<()> {
+    let rate = if scale.tiny { 50 } else { 400 };
+    let dir = subject::folder()?;
+    let bench = subject::start(dir.path()).await?;
+    let payer = Payer {
+        address: bare::serve(router(&bench)).await?,
+        key: bench.keys.sandbox_secret_key.expose().clone(),
+    };
+    // The first seconds only warm up.
+    open(&payer, rate, scale.time(Duration::from_secs(4)))
+        .await?
+        .whole()?;
+    let before = machine::written_bytes()?;
+    let load = open(&payer, rate, scale.time(Duration::from_secs(120)))
+        .await?
+        .whole()?;
+    let written = machine::written_bytes()?.saturating_sub(before);
+    let what = |name: &str| format!("pay to success, {rate} offered a second: {name}");
+    let tail = |name, share, most| {
+        let figure = Figure::new(what(name), load.percentile_ms(share), Unit::Millis);
+        figure.bar(Bar::AtMost(most))
+    };
+    sheet.note(&tail("p99 of two minutes", 0.99, 25.0))?;
+    sheet.note(&tail("the most of two minutes", 1.0, 150.0))?;
+    let each = written as f64 / load.latencies.len() as f64;
+    let figure = Figure::new(what("written to the disk for each"), each, Unit::Bytes);
+    sheet.note(&figure.bar(Bar::AtMost(120_000.0)))
+}
+
 /// The routes of the merchant API and of the checkout.
-fn router(bench: &Bench) -> axum::Router {
+fn router(bench: &TestEngine) -> axum::Router {
     let state = ApiState::new(bench.engine.clone(), HttpSettings::default());
     let pages = checkout::router(state, Draining::default());
     subject::router(bench).merge(pages)

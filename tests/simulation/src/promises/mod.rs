@@ -21,7 +21,8 @@
 //!   then
 //! - mail: one mail about each end to each recipient that it concerns, twice only if the
 //!   acknowledgment of the first was lost
-//! - total: the total of a list is exactly the number of transactions, and a search finds all
+//! - total: the total of a list is exactly the number of transactions, a search finds all, and the
+//!   statistics are the sum over all
 //! - secret: no code that a payer typed and no secret of a connection is on a disk in the clear
 
 mod deliveries;

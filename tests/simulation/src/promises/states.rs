@@ -123,7 +123,7 @@ pub fn secrets_are_on_no_disk(evidence: &Evidence, broken: &mut Vec<String>) {
     }
 }
 
-/// The total of a list is exactly the number of rows.
+/// The total of a list, of a search and of the statistics is exactly that of the rows.
 pub fn totals_are_exact(evidence: &Evidence, broken: &mut Vec<String>) {
     for Total { list, told, stored } in &evidence.totals {
         if told != stored {

@@ -4,7 +4,7 @@
 use tokio::sync::oneshot;
 
 use super::books::LONG_PAUSE;
-use super::network::Letter;
+use super::network::ProviderRequest;
 use super::{SECOND, World};
 use crate::promises::Charge;
 
@@ -32,7 +32,7 @@ pub type Reply = oneshot::Sender<super::network::RecentResults>;
 pub enum Happening {
     /// A request reaches its provider.
     Arrives {
-        letter: Letter,
+        request: ProviderRequest,
         reply: Option<Reply>,
     },
     /// A provider finishes with a reference.
@@ -83,7 +83,7 @@ pub enum Deed {
     },
     /// A provider sends the callback with this index in the evidence.
     CallBack {
-        letter: usize,
+        index: usize,
         tries: u32,
     },
     /// Changes the wall clock.
@@ -153,7 +153,7 @@ impl World {
         let (_, happening) = self.agenda.pop_first()?;
         match happening {
             Happening::Deed(deed) => return Some(Some(deed)),
-            Happening::Arrives { letter, reply } => self.arrives(letter, reply),
+            Happening::Arrives { request, reply } => self.arrives(request, reply),
             Happening::Settles { reference, paid } => self.settles(&reference, paid),
             Happening::TakesAnyway { reference } => self.takes_anyway(&reference),
             Happening::TakesPart {

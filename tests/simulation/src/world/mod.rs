@@ -49,7 +49,7 @@ pub struct World {
     pub patience: Chance,
     /// Actions of operators, and actions of payers besides paying.
     pub hand: Chance,
-    pub desk: operators::Desk,
+    pub operator_state: operators::OperatorState,
     agenda: BTreeMap<(i64, u64), Happening>,
     next: u64,
     pub books: Books,
@@ -94,7 +94,7 @@ impl Shared {
             people: Chance::of(seed, "people"),
             patience: Chance::of(seed, "patience"),
             hand: Chance::of(seed, "hand"),
-            desk: operators::Desk::default(),
+            operator_state: operators::OperatorState::default(),
             agenda: BTreeMap::new(),
             next: 0,
             books: Books::new(seed),

@@ -17,7 +17,7 @@ use crate::promises::{Answered, Calling, Sent};
 
 /// A request in transit to a provider.
 #[derive(Clone, Debug)]
-pub struct Letter {
+pub struct ProviderRequest {
     pub host: String,
     /// Version of the gateway that sent it.
     pub version: String,
@@ -50,13 +50,13 @@ pub fn line(world: &Shared) -> Network {
 
 async fn to_provider(world: Shared, mut request: Request) -> Result<Response, NetworkError> {
     network::to_provider(&mut request);
-    let letter = Letter::of(&request);
-    if letter.path == TOKEN_PATH {
-        return tokens::issue(world, letter.host).await;
+    let request = ProviderRequest::of(&request);
+    if request.path == TOKEN_PATH {
+        return tokens::issue(world, request.host).await;
     }
     let _turn = network::turn(&world).await;
-    let (reference, method) = (letter.reference(), letter.method.clone());
-    let leaves = world.lock().leaves(letter);
+    let (reference, method) = (request.reference(), request.method.clone());
+    let leaves = world.lock().leaves(request);
     let answer = match leaves {
         Leaves::NotAtAll => return Err(NetworkError::Refused),
         Leaves::IntoSilence => std::future::pending().await,
@@ -99,7 +99,7 @@ enum Leaves {
     OnItsWay(oneshot::Receiver<RecentResults>),
 }
 
-impl Letter {
+impl ProviderRequest {
     fn of(request: &Request) -> Self {
         let rest = request.url.trim_start_matches("https://");
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -156,28 +156,28 @@ impl World {
         true
     }
 
-    fn leaves(&mut self, letter: Letter) -> Leaves {
+    fn leaves(&mut self, request: ProviderRequest) -> Leaves {
         if self.step("before a request leaves") {
             return Leaves::IntoSilence;
         }
-        let (trouble, reference) = (self.plan.trouble.clone(), letter.reference());
+        let (trouble, reference) = (self.plan.trouble.clone(), request.reference());
         let refused = self.goes_wrong(trouble.refused);
         let lost = self.goes_wrong(trouble.lost);
         let late = self.goes_wrong(trouble.late);
-        let twice = self.goes_wrong(trouble.late) && letter.host.starts_with(IDEMPOTENT);
+        let twice = self.goes_wrong(trouble.late) && request.host.starts_with(IDEMPOTENT);
         let coin = self.network.below(2) == 0;
-        let hangs = letter.host.starts_with('n') && self.hand.happens(self.plan.trouble.sick);
+        let hangs = request.host.starts_with('n') && self.hand.happens(self.plan.trouble.sick);
         let hangs = hangs && !self.is_healed();
         // Most repetitions arrive almost as late as the manifest lets "not found" become final, and
         // later than that time after the first request.
-        let lags = letter.repeats && self.network.happens(900) && !self.is_healed();
+        let lags = request.repeats && self.network.happens(900) && !self.is_healed();
         let under_way = match (lags, late) {
             (true, _) => self.network.between(95_000, 118_000),
             (false, true) => self.network.between(1_000, 60_000),
             (false, false) => self.network.between(5, 400),
         };
-        let what = format!("{} {}/{}", letter.method, letter.host, letter.path);
-        self.record_sent(&letter, refused);
+        let what = format!("{} {}/{}", request.method, request.host, request.path);
+        self.record_sent(&request, refused);
         if refused {
             self.note(format_args!("{what} {reference} is not listened to"));
             return Leaves::NotAtAll;
@@ -201,7 +201,7 @@ impl World {
         let (reply, answer) = oneshot::channel();
         if twice {
             let again = Happening::Arrives {
-                letter: letter.clone(),
+                request: request.clone(),
                 reply: None,
             };
             // "Not found" is final after 120 s, and a reference may be unknown for 20 s after it
@@ -213,28 +213,28 @@ impl World {
             self.later(second, again);
         }
         let reply = Some(reply);
-        self.later(after, Happening::Arrives { letter, reply });
+        self.later(after, Happening::Arrives { request, reply });
         Leaves::OnItsWay(answer)
     }
 
-    fn record_sent(&mut self, letter: &Letter, refused: bool) {
-        let reference = letter.reference();
+    fn record_sent(&mut self, request: &ProviderRequest, refused: bool) {
+        let reference = request.reference();
         let at = self.now();
-        let is_excused = letter.repeats && !refused && self.may_repeat(letter, &reference);
+        let is_excused = request.repeats && !refused && self.may_repeat(request, &reference);
         self.evidence.sent.push(Sent {
             at,
             reference,
-            is_live: letter.host.ends_with(".live"),
-            host: letter.host.clone(),
-            version: letter.version.clone(),
-            submits: letter.submits() && !is_excused,
-            minor: letter.body["minor"].as_i64().unwrap_or(0),
-            currency: letter.text("currency"),
+            is_live: request.host.ends_with(".live"),
+            host: request.host.clone(),
+            version: request.version.clone(),
+            submits: request.submits() && !is_excused,
+            minor: request.body["minor"].as_i64().unwrap_or(0),
+            currency: request.text("currency"),
             left: !refused,
         });
     }
 
-    pub(super) fn arrives(&mut self, letter: Letter, reply: Option<Reply>) {
+    pub(super) fn arrives(&mut self, request: ProviderRequest, reply: Option<Reply>) {
         let trouble = self.plan.trouble.clone();
         let fails = self.goes_wrong(trouble.failing);
         let does_it = !fails || self.network.below(2) == 0;
@@ -243,20 +243,20 @@ impl World {
         let late = self.goes_wrong(trouble.late);
         let coin = self.network.below(2) == 0;
         let (mut status, mut body) = (503, String::from("busy"));
-        if !self.accepts_token(&letter) {
-            let repeats = self.books.repeats.entry(letter.reference()).or_default();
-            repeats.unauthorized += u32::from(letter.submits());
+        if !self.accepts_token(&request) {
+            let repeats = self.books.repeats.entry(request.reference()).or_default();
+            repeats.unauthorized += u32::from(request.submits());
             self.books.tell(TOKEN_EXPIRED);
             (status, body) = (401, "{}".to_owned());
         } else if does_it {
-            (status, body) = self.answers(&letter);
+            (status, body) = self.answers(&request);
         }
         if fails {
             (status, body) = (500, "{}".to_owned());
         } else if babbles {
             body = "<html>It works!</html>".to_owned();
         }
-        let reference = letter.reference();
+        let reference = request.reference();
         self.note(format_args!(
             "the provider answers {reference}: {status} {body}"
         ));
@@ -281,13 +281,13 @@ impl World {
     }
 
     /// Applies a request to the provider, and returns a status and a body.
-    fn answers(&mut self, letter: &Letter) -> (u16, String) {
-        let reference = letter.reference();
-        if letter.submits() {
-            self.submitted(letter, &reference);
-        } else if letter.path.ends_with("/code") {
-            self.hears_code(&reference, &letter.text("code"));
-        } else if letter.method == "POST" {
+    fn answers(&mut self, request: &ProviderRequest) -> (u16, String) {
+        let reference = request.reference();
+        if request.submits() {
+            self.submitted(request, &reference);
+        } else if request.path.ends_with("/code") {
+            self.hears_code(&reference, &request.text("code"));
+        } else if request.method == "POST" {
             self.called_off(&reference);
         }
         let now = self.now();
@@ -295,9 +295,9 @@ impl World {
         let shy = self.plan.trouble.late > 0 && self.network.below(4) == 0;
         let entry = self.books.entries.get(&reference).cloned();
         let is_known = |entry: &Entry| {
-            entry.host == letter.host
+            entry.host == request.host
                 && !entry.hidden
-                && (letter.method == "POST" || !shy || entry.is_known_at(now))
+                && (request.method == "POST" || !shy || entry.is_known_at(now))
         };
         match entry.filter(is_known) {
             Some(entry) => {
@@ -315,9 +315,9 @@ impl World {
         }
     }
 
-    fn submitted(&mut self, letter: &Letter, reference: &str) {
+    fn submitted(&mut self, request: &ProviderRequest, reference: &str) {
         let now = self.now();
-        let is_idempotent = letter.host.starts_with(IDEMPOTENT);
+        let is_idempotent = request.host.starts_with(IDEMPOTENT);
         if let Some(entry) = self.books.entries.get(reference) {
             if !is_idempotent {
                 let again = entry.charge(now, false);
@@ -326,23 +326,23 @@ impl World {
             }
             return;
         }
-        let fate = self.fate(letter);
-        let minor = letter.body["minor"].as_i64().unwrap_or(0);
+        let fate = self.fate(request);
+        let minor = request.body["minor"].as_i64().unwrap_or(0);
         let mut entry = Entry {
-            host: letter.host.clone(),
+            host: request.host.clone(),
             reference: reference.to_owned(),
-            transaction: letter.text("transaction"),
-            is_payout: letter.path == "payouts",
-            currency: letter.text("currency"),
+            transaction: request.text("transaction"),
+            is_payout: request.path == "payouts",
+            currency: request.text("currency"),
             arrived_at: now,
             status: "pending",
             code: String::new(),
             taken: minor,
             asked: minor,
-            id: format!("{}-{reference}", letter.host),
+            id: format!("{}-{reference}", request.host),
             names_reference: true,
             hidden: false,
-            repeated: letter.repeats,
+            repeated: request.repeats,
             names_amount: true,
         };
         self.note(format_args!(
@@ -460,11 +460,11 @@ impl World {
     }
 
     /// Draws the effect of a submission.
-    fn fate(&mut self, letter: &Letter) -> Fate {
+    fn fate(&mut self, request: &ProviderRequest) -> Fate {
         let lies = self.goes_wrong(self.plan.trouble.lies);
         let endless = self.goes_wrong(self.plan.trouble.endless);
         let fate = self.books.fate(lies, endless);
-        let wants_code = letter.path == "charges" && self.hand.happens(self.plan.codes);
+        let wants_code = request.path == "charges" && self.hand.happens(self.plan.codes);
         match wants_code && !self.is_healed() {
             true => Fate::WantsCode {
                 until: self.hand_waits(60_000, 900_000),
@@ -514,7 +514,7 @@ impl World {
     }
 
     fn calls(&mut self, host: &str, of: &str, body: String, status: &str, by: Signed, ms: u64) {
-        let letter = self.evidence.callings.len();
+        let index = self.evidence.callings.len();
         self.evidence.callings.push(Calling {
             host: host.to_owned(),
             reference: of.to_owned(),
@@ -529,6 +529,6 @@ impl World {
             acknowledged_at: None,
         });
         let after = i64::try_from(ms).unwrap_or(0) * 1_000;
-        self.later(after, Happening::Deed(Deed::CallBack { letter, tries: 0 }));
+        self.later(after, Happening::Deed(Deed::CallBack { index, tries: 0 }));
     }
 }

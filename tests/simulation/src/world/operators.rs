@@ -38,7 +38,7 @@ pub enum Word {
 
 /// State of the people who run the installation.
 #[derive(Default)]
-pub struct Desk {
+pub struct OperatorState {
     intents: Vec<Intent>,
     /// Number of finished intents.
     done: usize,
@@ -70,7 +70,7 @@ impl World {
                 change,
                 pause,
             };
-            self.desk.intents.push(intent);
+            self.operator_state.intents.push(intent);
         }
         let first = self.hand_waits(0, 60_000);
         self.goes_on(first);
@@ -118,13 +118,17 @@ impl World {
 
     /// Returns the current intent, unless it is finished.
     pub fn intent(&self, turn: usize) -> Option<Intent> {
-        let is_next = turn == self.desk.done;
-        self.desk.intents.get(turn).copied().filter(|_| is_next)
+        let is_next = turn == self.operator_state.done;
+        self.operator_state
+            .intents
+            .get(turn)
+            .copied()
+            .filter(|_| is_next)
     }
 
     /// Returns the number of the next change.
     pub fn next_turn(&self) -> usize {
-        self.desk.done
+        self.operator_state.done
     }
 
     /// Records the response to a change, and schedules the next one. `current`: the gateway's
@@ -137,21 +141,21 @@ impl World {
             let gateway = intent.gateway.to_owned();
             self.evidence.changes.push(Changed { gateway, version });
         }
-        self.desk.done += 1;
+        self.operator_state.done += 1;
         self.goes_on(intent.pause);
     }
 
     fn goes_on(&mut self, pause: i64) {
-        let turn = self.desk.done;
-        if turn < self.desk.intents.len() {
+        let turn = self.operator_state.done;
+        if turn < self.operator_state.intents.len() {
             self.later(pause, Happening::Deed(Deed::Operate { turn }));
         }
     }
 
     /// Returns the name that signs the next command.
     pub fn signature(&mut self) -> String {
-        self.desk.orders += 1;
-        format!("operator-{}", self.desk.orders)
+        self.operator_state.orders += 1;
+        format!("operator-{}", self.operator_state.orders)
     }
 
     /// Returns an operator's statement about a reference after looking into the ledger. `is_held`:

@@ -3,7 +3,7 @@
 use switchyard_system::simulation::{NetworkError, Response};
 use tokio::time::{Duration, sleep};
 
-use super::network::Letter;
+use super::network::ProviderRequest;
 use super::{SECOND, Shared, World};
 use crate::gateway::IDEMPOTENT;
 
@@ -43,12 +43,12 @@ impl World {
     }
 
     /// Whether the token of a request is one of its provider and environment, and has not expired.
-    pub(super) fn accepts_token(&mut self, letter: &Letter) -> bool {
-        let Some((host, expires)) = letter.token.split_once('@') else {
+    pub(super) fn accepts_token(&mut self, request: &ProviderRequest) -> bool {
+        let Some((host, expires)) = request.token.split_once('@') else {
             return false;
         };
-        if host != letter.host {
-            let stranger = format!("a token of {host} is sent to {}", letter.host);
+        if host != request.host {
+            let stranger = format!("a token of {host} is sent to {}", request.host);
             self.evidence.foreign_tokens.push(stranger);
             return false;
         }
@@ -59,12 +59,12 @@ impl World {
 
     /// Whether the gateway may send this submission again: after a 401, or once to an idempotent
     /// provider.
-    pub(super) fn may_repeat(&mut self, letter: &Letter, reference: &str) -> bool {
+    pub(super) fn may_repeat(&mut self, request: &ProviderRequest, reference: &str) -> bool {
         let repeats = self.books.repeats.entry(reference.to_owned()).or_default();
         if repeats.unauthorized > 0 {
             repeats.unauthorized -= 1;
             return true;
         }
-        letter.host.starts_with(IDEMPOTENT) && !std::mem::replace(&mut repeats.once, true)
+        request.host.starts_with(IDEMPOTENT) && !std::mem::replace(&mut repeats.once, true)
     }
 }

@@ -17,6 +17,7 @@ mod verdict;
 use std::path::Path;
 
 use anyhow::Context;
+use switchyard_progress::{Progress, Unit};
 use tokio::time::Instant;
 
 pub use self::table::RestoreFigures;
@@ -55,6 +56,8 @@ pub async fn run(restores: Restores, programmable: &Path) -> anyhow::Result<Rest
     let began = Instant::now();
     let mut site = None;
     let (mut rounds, mut breaks) = (Vec::new(), Vec::new());
+    let total = restores.restores.into();
+    let progress = Progress::begin("restore", Some(total), Unit::Things("restores"));
     for number in 0..restores.restores {
         if number % RESTORES_OF_A_STORE == 0 {
             site = Some(Site::open(programmable, one_address).await?);
@@ -64,13 +67,16 @@ pub async fn run(restores: Restores, programmable: &Path) -> anyhow::Result<Rest
         let round = round::run(site, number, restores.rate)
             .await
             .with_context(|| format!("restore {}", number + 1))?;
-        eprintln!("restore {}: {round} ({:.0?})", number + 1, began.elapsed());
+        let took = began.elapsed();
+        progress.line(&format!("restore {}: {round} ({took:.0?})", number + 1));
         if !round.breaks.is_empty() {
-            eprintln!("{}", Broken(round.breaks.clone()));
+            progress.line(&Broken(round.breaks.clone()).to_string());
         }
+        progress.at(u64::from(number) + 1);
         breaks.extend(round.breaks.iter().cloned());
         rounds.push(round);
     }
+    drop(progress);
     let figures = RestoreFigures::of(rounds, restores.rate, began.elapsed());
     if let (Some(limit), Some(ratio)) = (restores.slowdown_limit, figures.slowdown())
         && ratio > limit

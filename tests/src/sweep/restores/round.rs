@@ -75,7 +75,7 @@ pub(super) async fn run(site: &mut Site, number: u32, rate: u32) -> anyhow::Resu
     made.append(&mut held.made);
     let ended = ends(site, &killed.load, &made).await?;
     callbacks::all_sent(site).await?;
-    told(site, &made).await;
+    await_webhooks(site, &made).await;
     let mut breaks = std::mem::take(&mut held.breaks);
     let wrong_answers = killed.load.told().broken.clone();
     breaks.extend(verdict::lost(&killed, &restored));
@@ -186,7 +186,7 @@ async fn restore(
 }
 
 /// Waits for the webhooks of all ends, at most as long as they are retried.
-async fn told(site: &Site, made: &Made) {
+async fn await_webhooks(site: &Site, made: &Made) {
     let all_told = eventually("webhooks of all ends", TOLD_WITHIN, async || {
         let letters = site.inbox.letters();
         let is_told = |id: &str| {

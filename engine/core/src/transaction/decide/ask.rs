@@ -12,7 +12,7 @@ use crate::transaction::schedule;
 use crate::transaction::state::State;
 
 /// Asks unless the provider was asked, or answered the submission, less than ten seconds ago
-/// (decisions 3).
+/// (docs/contract/responses.md).
 pub(super) fn decide(tx: &Transaction, context: &Context) -> Vec<Event> {
     if_older(tx, VERIFY_QUERY_AGE, context)
 }

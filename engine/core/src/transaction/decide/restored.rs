@@ -182,5 +182,5 @@ fn failed_by<'a>(mut attempts: impl Iterator<Item = &'a Attempt>) -> Option<Even
 pub(super) fn has_waited_long(tx: &Transaction, context: &Context) -> bool {
     let since = context.permit.released_at.unwrap_or(tx.created_at);
     let waited = context.now.since(since.max(tx.created_at));
-    context.permit.is_free() && waited >= schedule::DISPATCH_PATIENCE
+    context.permit.is_free() && waited >= schedule::DISPATCH_RETRY_WINDOW
 }

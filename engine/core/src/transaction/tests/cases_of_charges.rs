@@ -4,7 +4,7 @@ use super::fixtures::*;
 use crate::money::Amount;
 use crate::transaction::*;
 
-fn told(reports: impl IntoIterator<Item = Outcome>) -> World {
+fn world_after(reports: impl IntoIterator<Item = Outcome>) -> World {
     let mut world = World::payment();
     world.apply(confirm(1)).unwrap();
     for report in reports {
@@ -24,7 +24,7 @@ fn noted(world: &World, id: &str) -> Vec<Option<i64>> {
 
 #[test]
 fn a_part_after_the_reversal_of_its_charge_has_a_case_beside_the_success() {
-    let world = told([
+    let world = world_after([
         part_under("P2", 1_500),
         reversed("P1"),
         part_under("P1", 1_000),
@@ -57,7 +57,7 @@ fn the_part_that_stands_has_a_case_at_the_end() {
 fn money_that_a_pending_answer_names_keeps_its_case_beside_other_money() {
     // While the attempt is open the sum of a part is on its page, and not yet in a case.
     for (naming, sum) in [(usd("P9", 1_500), 1_500), (part_under("P9", 1_500), 1_000)] {
-        let world = told([without_id(1_000), naming, usd("P10", 800)]);
+        let world = world_after([without_id(1_000), naming, usd("P10", 800)]);
         assert_eq!(noted(&world, "P9"), [Some(sum)]);
         assert_eq!(noted(&world, "P10"), [Some(800)]);
     }
@@ -65,7 +65,7 @@ fn money_that_a_pending_answer_names_keeps_its_case_beside_other_money() {
 
 #[test]
 fn the_latest_sum_of_a_charge_is_in_a_case_beside_the_success() {
-    let world = told([usd("P1", 1_000), part_under("P1", 1_500), usd("P2", 2_500)]);
+    let world = world_after([usd("P1", 1_000), part_under("P1", 1_500), usd("P2", 2_500)]);
     assert_eq!(world.tx.state, State::Succeeded);
     assert_eq!(world.tx.received().unwrap().first(), amount(4_000));
     assert_eq!(noted(&world, "P1").last(), Some(&Some(1_500)));
@@ -77,7 +77,7 @@ fn a_late_part_without_an_id_is_in_a_case_about_the_charge_that_it_counts_for() 
     if let Outcome::Pending { received, .. } = &mut late {
         *received = Some(amount(1_500));
     }
-    let world = told([reversed("P1"), usd("P1", 1_000), usd("P2", 1_500), late]);
+    let world = world_after([reversed("P1"), usd("P1", 1_000), usd("P2", 1_500), late]);
     assert_eq!(world.tx.received().unwrap().first(), amount(3_000));
     let sums: i64 = open_cases(&world).iter().filter_map(|(_, sum)| *sum).sum();
     assert_eq!(sums, 3_000, "{:#?}", world.tx.cases);

@@ -177,10 +177,10 @@ fn an_attempt_found_after_all_does_not_tell_of_a_payment_that_failed() {
     let second = world.current();
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.status(), Status::Failed);
-    assert_eq!(world.tx.telling_attempt().unwrap().id, second);
+    assert_eq!(world.tx.deciding_attempt().unwrap().id, second);
     world.answer_about(first, pending()).unwrap();
     assert_eq!(reasons(&world), [CaseReason::FoundAfterNotSent]);
-    assert_eq!(world.tx.telling_attempt().unwrap().id, second);
+    assert_eq!(world.tx.deciding_attempt().unwrap().id, second);
 }
 
 #[test]

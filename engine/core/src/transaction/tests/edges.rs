@@ -70,13 +70,13 @@ fn stored_words_and_shown_words_of_a_reason_are_the_same() {
 #[test]
 fn the_attempt_that_succeeded_tells_of_the_transaction_and_otherwise_the_last_one() {
     let mut world = World::payment_with(3);
-    assert_eq!(world.tx.telling_attempt(), None);
+    assert_eq!(world.tx.deciding_attempt(), None);
     for _ in 0..2 {
         world.apply(confirm(1)).unwrap();
         world.answer(not_sent()).unwrap();
     }
     let [first, second] = [0, 1].map(|number: usize| world.tx.attempts[number].id);
-    let telling = |world: &World| world.tx.telling_attempt().map(|attempt| attempt.id);
+    let telling = |world: &World| world.tx.deciding_attempt().map(|attempt| attempt.id);
     assert_eq!(telling(&world), Some(second));
     world.answer_about(first, succeeded()).unwrap();
     assert_eq!(telling(&world), Some(first));

@@ -17,7 +17,7 @@ fn money_of_another_attempt_settles_what_a_person_fails_in_part() {
         .apply(resolve(Some(second), Verdict::Failed { message: None }))
         .unwrap();
     assert_eq!(world.tx.status(), Status::Success);
-    assert_eq!(world.tx.telling_attempt().unwrap().id, first);
+    assert_eq!(world.tx.deciding_attempt().unwrap().id, first);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn a_held_transaction_tells_of_the_attempt_that_holds_it() {
         .unwrap();
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.state, State::OnHold);
-    assert_eq!(world.tx.telling_attempt().unwrap().id, first);
+    assert_eq!(world.tx.deciding_attempt().unwrap().id, first);
     // Of two, the latest report.
     world
         .answer_about(second, reported("P2", amount(500)))
@@ -314,7 +314,7 @@ fn the_attempt_whose_money_came_tells_of_a_transaction_without_a_success() {
         world.answer(outcome).unwrap();
         attempt
     };
-    let telling = |world: &World| world.tx.telling_attempt().unwrap().id;
+    let telling = |world: &World| world.tx.deciding_attempt().unwrap().id;
     // With another attempt in progress.
     let mut world = World::payment_with(2);
     let first = begun(&mut world, declined(false));

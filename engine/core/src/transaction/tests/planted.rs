@@ -197,14 +197,14 @@ fn of_two_attempts_paid_after_the_end_the_latest_one_tells() {
     assert_eq!(world.tx.status(), Status::Failed);
     for attempt in attempts {
         world.answer_about(attempt, succeeded_with(2_500)).unwrap();
-        assert_eq!(world.tx.telling_attempt().unwrap().id, attempt);
+        assert_eq!(world.tx.deciding_attempt().unwrap().id, attempt);
     }
     for case in [0, 1].map(|number: usize| world.tx.cases[number].id) {
         world
             .apply(by_operator(OperatorCommand::CloseCase(case)))
             .unwrap();
     }
-    assert_eq!(world.tx.telling_attempt().unwrap().id, attempts[1]);
+    assert_eq!(world.tx.deciding_attempt().unwrap().id, attempts[1]);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn succeeded_under_a_lent_reference() -> (World, AttemptId) {
 #[test]
 fn the_attempt_that_is_being_asked_for_tells_once_the_money_that_held_is_settled() {
     let (world, _) = failed_before_all_were_asked();
-    let telling = world.tx.telling_attempt().unwrap();
+    let telling = world.tx.deciding_attempt().unwrap();
     assert!(telling.presumed);
 }
 

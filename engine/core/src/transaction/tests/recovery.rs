@@ -119,6 +119,6 @@ fn a_presumed_attempt_that_was_declined_tells_of_the_payment() {
     world.permit = Permit::default();
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.state, State::AwaitingCustomer);
-    assert_eq!(world.tx.telling_attempt().unwrap().id, presumed);
+    assert_eq!(world.tx.deciding_attempt().unwrap().id, presumed);
     assert_eq!(world.tx.attempts_left(), 2);
 }

@@ -73,7 +73,7 @@ fn all_money_that_holds_a_transaction_is_settled_together_under_the_id_of_the_on
     world
         .apply(resolve(Some(first), refunded_and_paid_anew))
         .unwrap();
-    let attempt = world.tx.telling_attempt().unwrap();
+    let attempt = world.tx.deciding_attempt().unwrap();
     assert_eq!(
         (attempt.id, attempt.provider_id.as_deref()),
         (first, Some("P1"))
@@ -274,7 +274,7 @@ fn the_charge_that_was_not_taken_back_settles_under_its_own_id() {
         world
             .apply(resolve(Some(first), verdict(None, None)))
             .unwrap();
-        let attempt = world.tx.telling_attempt().unwrap();
+        let attempt = world.tx.deciding_attempt().unwrap();
         assert_eq!(attempt.provider_id.as_deref(), Some(stays));
         assert_eq!(attempt.captured, Some(amount(2_500)));
     }

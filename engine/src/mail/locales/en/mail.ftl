@@ -134,3 +134,27 @@ case-amount_differs = { $difference ->
 }
 case-no_final_answer = The provider has given no final answer for three days.
 case-unknown_after_restore = The service was restored from a backup. This transaction may have been sent to the provider after the backup, and the provider cannot tell us.
+
+# Mails to users of the console. $account is the merchant's account, or the service itself.
+invitation-subject = Your invitation to { $account }
+invitation-text = Hello { $name }, you have been invited to { $account } on { $service } with the role { $role }. Open the link to choose your password and sign in.
+invitation-button = Accept the invitation
+invitation-note = If you did not expect this mail, ignore it: nothing happens without the link.
+reset-subject = A new password for { $service }
+reset-text = Hello { $name }, a new password was asked for your account. Open the link to choose one.
+reset-button = Choose a new password
+reset-note = If you did not ask for it, ignore this mail: your password stays as it is. Nobody from { $service } asks you for this link.
+proposal-subject = A proposal in { $account } waits for your decision
+proposal-text = Hello { $name }, { $by } made a proposal in { $account } that takes effect when a second person approves it. Open its page to approve or reject it.
+proposal-button = Open the proposal
+proposal-note = Nothing happens before a decision.
+proposal-until = The proposal is open until { $until }.
+link-until = The link works once, until { $until }.
+role-owner = owner
+role-admin = administrator
+role-developer = developer
+role-finance = finance
+role-support = support
+role-viewer = viewer
+role-operator = operator
+role-auditor = auditor

@@ -133,3 +133,27 @@ case-amount_differs = { $difference ->
 }
 case-no_final_answer = Le prestataire n’a pas donné de réponse définitive depuis trois jours.
 case-unknown_after_restore = Le service a été restauré depuis une sauvegarde. Cette transaction a pu être transmise au prestataire après la sauvegarde, et celui-ci ne peut pas nous le dire.
+
+# Mails aux utilisateurs de la console. $account est le compte du marchand, ou le service lui-même.
+invitation-subject = Votre invitation à { $account }
+invitation-text = Bonjour { $name }, vous êtes invité à rejoindre { $account } sur { $service } avec le rôle « { $role } ». Ouvrez le lien pour choisir votre mot de passe et vous connecter.
+invitation-button = Accepter l’invitation
+invitation-note = Si vous n’attendiez pas ce message, ignorez-le : rien ne se passe sans le lien.
+reset-subject = Un nouveau mot de passe pour { $service }
+reset-text = Bonjour { $name }, un nouveau mot de passe a été demandé pour votre compte. Ouvrez le lien pour en choisir un.
+reset-button = Choisir un nouveau mot de passe
+reset-note = Si vous ne l’avez pas demandé, ignorez ce message : votre mot de passe ne change pas. Personne chez { $service } ne vous demande ce lien.
+proposal-subject = Une proposition dans { $account } attend votre décision
+proposal-text = Bonjour { $name }, { $by } a fait une proposition dans { $account }, qui prend effet quand une seconde personne l’approuve. Ouvrez sa page pour l’approuver ou la rejeter.
+proposal-button = Ouvrir la proposition
+proposal-note = Rien ne se passe avant une décision.
+proposal-until = La proposition est ouverte jusqu’au { $until }.
+link-until = Le lien fonctionne une fois, jusqu’au { $until }.
+role-owner = propriétaire
+role-admin = administrateur
+role-developer = développeur
+role-finance = finance
+role-support = assistance
+role-viewer = lecteur
+role-operator = exploitant
+role-auditor = auditeur

@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use switchyard_core::transaction::{ClientContext, State};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::{ConfirmRequest, Engine, EngineSettings};
-use switchyard_engine::testing::Bench;
+use switchyard_engine::testing::TestEngine;
 use switchyard_records::NewCustomer;
 
 use super::Scale;
@@ -34,7 +34,7 @@ pub async fn measure(scale: Scale, sheet: &mut Sheet) -> Result<()> {
 }
 
 /// An engine on a store of its own, that keeps there what happens to its gateways.
-pub async fn engine(path: &Path) -> Result<Bench> {
+pub async fn engine(path: &Path) -> Result<TestEngine> {
     let gateways = subject::gateways(path).await?;
     let bench = subject::start_with_gateways(path, EngineSettings::default(), gateways).await?;
     bench
@@ -53,7 +53,7 @@ pub struct Payer {
 }
 
 impl Payer {
-    pub fn of(bench: &Bench) -> Self {
+    pub fn of(bench: &TestEngine) -> Self {
         Self {
             engine: bench.engine.clone(),
             caller: bench.caller(),

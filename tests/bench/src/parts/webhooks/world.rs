@@ -16,7 +16,7 @@ use switchyard_core::transaction::{
 };
 use switchyard_engine::access::{NewApp, NewWebhook, RetryProfile, Webhook, WebhookOptions};
 use switchyard_engine::engine::EngineSettings;
-use switchyard_engine::testing::{Bench, amount};
+use switchyard_engine::testing::{TestEngine, amount};
 use switchyard_engine::webhook::{self, WebhookSettings};
 use switchyard_store::Batch;
 use switchyard_system::clock::Clock;
@@ -29,7 +29,7 @@ use crate::subject;
 pub const TOGETHER: usize = 20;
 
 pub struct World {
-    pub bench: Bench,
+    pub bench: TestEngine,
     pub receivers: Receivers,
     webhooks: Vec<Arc<Webhook>>,
     ids: Ids,
@@ -66,7 +66,7 @@ impl World {
         let bench = subject::start_with(dir, settings).await?;
         let receivers = Receivers::start().await?;
         let mut webhooks = Vec::with_capacity(count);
-        let account = bench.engine.access().create_account("Bench").await?;
+        let account = bench.engine.access().create_account("TestEngine").await?;
         let mut app = bench.keys.app;
         for number in 0..count {
             if number.is_multiple_of(WEBHOOKS_PER_APP) {

@@ -1,0 +1,32 @@
+//! The JSON Schema of the manifest, as `gateway.schema.json` has it for editors.
+
+use std::fs;
+use std::path::Path;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+use super::Manifest;
+
+fn schema() -> Value {
+    let settings = SchemaSettings::draft07();
+    let schema = settings.into_generator().into_root_schema_for::<Manifest>();
+    let mut schema = schema.to_value();
+    schema["title"] = json!("Manifest of a gateway (gateway.json)");
+    // Editors find the schema by it.
+    schema["properties"]["$schema"] = json!({ "type": "string" });
+    schema
+}
+
+#[test]
+fn the_file_has_the_schema_of_the_code() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("gateway.schema.json");
+    let expected = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&file, &expected).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&file).unwrap() == expected,
+        "the manifest has changed: run this test with UPDATE_SNAPSHOTS=1"
+    );
+}

@@ -1,0 +1,127 @@
+//! Files of an installation, as the archive and the package hold them:
+//!
+//! ```text
+//! bin/switchyard
+//! lib/switchyard/gateways/*.so
+//! lib/systemd/system/switchyard.service
+//! share/bash-completion/completions/switchyard, and for fish and zsh
+//! share/doc/switchyard
+//! share/man/man1/*.1.gz
+//! ```
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+
+use crate::run::{self, must, program};
+use crate::stage::{Staged, bundled_gateways};
+
+/// Completions: the shell, and the file below `share`.
+const COMPLETIONS: &[(&str, &str)] = &[
+    ("bash", "bash-completion/completions/switchyard"),
+    ("fish", "fish/vendor_completions.d/switchyard.fish"),
+    ("zsh", "zsh/vendor-completions/_switchyard"),
+];
+
+/// Documents of the repository: the file, and the file below `share/doc/switchyard`.
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("README.md", "README.md"),
+    ("LICENSE", "LICENSE"),
+    ("CHANGELOG.md", "CHANGELOG.md"),
+    ("docs/for-operators.md", "docs/for-operators.md"),
+    ("docs/for-merchants.md", "docs/for-merchants.md"),
+    ("docs/for-integrators.md", "docs/for-integrators.md"),
+    ("docs/metrics.md", "docs/metrics.md"),
+    ("docs/traces.md", "docs/traces.md"),
+    ("docs/reporting.md", "docs/reporting.md"),
+    ("docs/restore.md", "docs/restore.md"),
+    ("docs/routing.md", "docs/routing.md"),
+    ("docs/runbook.md", "docs/runbook.md"),
+    ("examples/switchyard.toml", "examples/switchyard.toml"),
+    ("ops/proxy/nginx.conf", "examples/nginx.conf"),
+    ("ops/proxy/Caddyfile", "examples/Caddyfile"),
+    ("ops/prometheus/alerts.yml", "examples/alerts.yml"),
+    ("ops/grafana/switchyard.json", "examples/grafana.json"),
+];
+
+/// Unit of systemd in the repository. It names the paths of an installation by hand.
+const UNIT: &str = "ops/systemd/switchyard.service";
+
+/// Folder with the files of an installation.
+pub struct Tree {
+    pub folder: PathBuf,
+}
+
+impl Tree {
+    /// Makes the tree anew in `folder`. `staged`: the program and its gateways, which are stripped.
+    pub fn make(folder: &Path, staged: &Staged) -> anyhow::Result<Self> {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        let tree = Self {
+            folder: folder.to_owned(),
+        };
+        tree.strip(&staged.program(), "bin/switchyard", 0o755)?;
+        for name in bundled_gateways()? {
+            let file = format!("lib{}.so", name.replace('-', "_"));
+            let gateway = staged.gateways().join(&file);
+            tree.strip(&gateway, &format!("lib/switchyard/gateways/{file}"), 0o644)?;
+        }
+        let unit = fs::read_to_string(run::root().join(UNIT))?;
+        tree.write("lib/systemd/system/switchyard.service", unit.as_bytes())?;
+        for (from, to) in DOCUMENTS {
+            let text = fs::read(run::root().join(from)).with_context(|| (*from).to_owned())?;
+            tree.write(&format!("share/doc/switchyard/{to}"), &text)?;
+        }
+        tree.generate()?;
+        Ok(tree)
+    }
+
+    /// Moves the paths of the unit to those of a package.
+    pub fn for_package(&self) -> anyhow::Result<()> {
+        let path = self.folder.join("lib/systemd/system/switchyard.service");
+        let unit = fs::read_to_string(&path)?;
+        let moved = unit.replace("/usr/local/bin/", "/usr/bin/");
+        ensure!(moved != unit, "{UNIT} names no program in /usr/local/bin");
+        Ok(fs::write(path, moved)?)
+    }
+
+    /// Completions and man pages, from the program.
+    fn generate(&self) -> anyhow::Result<()> {
+        let switchyard = self.folder.join("bin/switchyard");
+        for (shell, to) in COMPLETIONS {
+            let output = program(&switchyard).args(["completions", shell]).output()?;
+            ensure!(output.status.success(), "completions {shell}: {output:?}");
+            self.write(&format!("share/{to}"), &output.stdout)?;
+        }
+        let pages = self.folder.join("share/man/man1");
+        must(program(&switchyard).arg("man-pages").arg(&pages))?;
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&pages)? {
+            files.push(entry?.path());
+        }
+        ensure!(!files.is_empty(), "the program wrote no man page");
+        must(program("gzip").args(["-9", "--no-name"]).args(&files))
+    }
+
+    fn strip(&self, from: &Path, to: &str, mode: u32) -> anyhow::Result<()> {
+        let to = self.place(to)?;
+        fs::copy(from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
+        must(program("strip").arg("--strip-unneeded").arg(&to))?;
+        Ok(fs::set_permissions(&to, fs::Permissions::from_mode(mode))?)
+    }
+
+    fn write(&self, to: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let to = self.place(to)?;
+        fs::write(&to, bytes)?;
+        Ok(fs::set_permissions(&to, fs::Permissions::from_mode(0o644))?)
+    }
+
+    fn place(&self, to: &str) -> anyhow::Result<PathBuf> {
+        let to = self.folder.join(to);
+        fs::create_dir_all(to.parent().context("a file in the tree")?)?;
+        Ok(to)
+    }
+}
