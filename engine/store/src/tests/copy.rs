@@ -100,14 +100,25 @@ async fn fill_large(store: &Store, from: u32, to: u32) {
     }
 }
 
-/// A copy of a folder in which files come and go.
+/// A copy of a folder in which files come and go. A file that is renamed or removed before it
+/// is read starts the copy again: with the name skipped, the new name would be missing too.
 pub(super) fn snapshot(from: &Path, to: &Path) -> io::Result<()> {
+    while let Err(error) = snapshot_once(from, to) {
+        if error.kind() != io::ErrorKind::NotFound || !from.exists() {
+            return Err(error);
+        }
+        fs::remove_dir_all(to)?;
+    }
+    Ok(())
+}
+
+fn snapshot_once(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let (from, to) = (entry?.path(), to);
         let to = to.join(from.file_name().unwrap());
         match from.is_dir() {
-            true => snapshot(&from, &to)?,
+            true => snapshot_once(&from, &to)?,
             false => drop(fs::copy(&from, &to)?),
         }
     }
