@@ -2,10 +2,12 @@
 //! killed, and to bring a lost store back.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 use switchyard_tests::client::{Client, payment};
+use switchyard_tests::eventually;
 use switchyard_tests::server::{Server, Setup};
 
 /// Runs `switchyard store` on the data folder of a server; answers its JSON.
@@ -17,13 +19,13 @@ async fn store(server: &Server, arguments: &[&str]) -> anyhow::Result<Value> {
 async fn keep_paying(merchant: Client, ends: &Path) -> anyhow::Result<Vec<String>> {
     let mut made = Vec::new();
     while !ends.exists() {
-        made.push(pay(&merchant).await?);
+        made.push(pay(&merchant, "a teapot").await?);
     }
     Ok(made)
 }
 
-async fn pay(merchant: &Client) -> anyhow::Result<String> {
-    let wanted = payment("a teapot");
+async fn pay(merchant: &Client, description: &str) -> anyhow::Result<String> {
+    let wanted = payment(description);
     let made = merchant.post("/v1/payments/initialize", &wanted).await?;
     Ok(made.expect(201)?.data("id")?.to_owned())
 }
@@ -43,7 +45,7 @@ async fn a_backup_of_a_running_server_is_restored_after_its_store_is_lost() -> a
     let merchant = server.merchant();
     let mut before = Vec::new();
     for _ in 0..20 {
-        before.push(pay(&merchant).await?);
+        before.push(pay(&merchant, "a teapot").await?);
     }
     let folder = server.data().join("../backup");
     let backup = folder.to_str().context("its name is text")?;
@@ -89,7 +91,7 @@ async fn a_backup_of_a_running_server_is_restored_after_its_store_is_lost() -> a
         !is_known(&merchant, last).await?,
         "{last} was made after the backup"
     );
-    pay(&merchant).await?;
+    pay(&merchant, "a teapot").await?;
     let count = "SELECT count(*) AS n FROM transaction_rows WHERE value->>'id' LIKE 'py_%'";
     let counted = store(&server, &["shell", count]).await?;
     let rows = counted["rows"][0]["n"].as_str().unwrap_or_default();
@@ -98,4 +100,80 @@ async fn a_backup_of_a_running_server_is_restored_after_its_store_is_lost() -> a
     let checked = store(&server, &["check"]).await?;
     ensure!(checked["sound"] == true, "{checked}");
     Ok(())
+}
+
+/// What `/readyz` says of the store; waits until the server answers.
+async fn store_of_readiness(server: &Server) -> anyhow::Result<String> {
+    eventually("the server answers", Duration::from_secs(30), async || {
+        let answer = server.stranger().get("/readyz").await;
+        Ok(answer
+            .ok()
+            .map(|answer| answer.body["checks"]["store"].to_string()))
+    })
+    .await
+}
+
+fn exchange(database: &Path, word: &str, other: &str) -> anyhow::Result<()> {
+    let mut bytes = std::fs::read(database)?;
+    let word = word.as_bytes();
+    let places = bytes.windows(word.len()).enumerate();
+    let places: Vec<_> = places
+        .filter(|(_, found)| *found == word)
+        .map(|(at, _)| at)
+        .collect();
+    ensure!(!places.is_empty(), "the row is not in the database");
+    for at in places {
+        bytes[at..at + word.len()].copy_from_slice(other.as_bytes());
+    }
+    Ok(std::fs::write(database, bytes)?)
+}
+
+#[tokio::test]
+async fn damage_that_a_server_met_is_known_after_a_kill_until_the_store_is_found_sound()
+-> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let id = pay(&server.merchant(), "kettle 4711").await?;
+    server.stop().await?;
+    let database = server.data().join("store/sqlite/switchyard.sqlite3");
+    exchange(&database, "kettle 4711", "kettle 4712")?;
+
+    server.launch()?;
+    eventually("the damage is met", Duration::from_secs(30), async || {
+        let met = is_known(&server.merchant(), &id).await;
+        let store = store_of_readiness(&server).await?;
+        Ok((met.is_err() && store.contains("damaged")).then_some(()))
+    })
+    .await?;
+    server.kill().await?;
+    exchange(&database, "kettle 4712", "kettle 4711")?;
+    server.launch()?;
+    let store_is = store_of_readiness(&server).await?;
+    ensure!(store_is.contains("damaged"), "{store_is}");
+    let cases = server
+        .operator()
+        .get("/operator/v1/cases")
+        .await?
+        .expect(200)?;
+    let damage = cases.body["data"]["store_damage"]
+        .as_str()
+        .unwrap_or_default();
+    ensure!(damage.contains("damaged"), "{}", cases.body);
+    let checked = store(&server, &["check"]).await?;
+    ensure!(
+        checked["running"] == true && checked["recorded_damage"] == damage,
+        "{checked}"
+    );
+    server.stop().await?;
+
+    let checked = store(&server, &["check"]).await?;
+    ensure!(
+        checked["sound"] == true && checked["recorded_damage"] == damage,
+        "{checked}"
+    );
+    server.up().await?;
+    ensure!(
+        is_known(&server.merchant(), &id).await?,
+        "the payment is there"
+    );
+    server.stop().await
 }

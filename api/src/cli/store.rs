@@ -230,6 +230,7 @@ fn as_json(report: &CheckReport) -> Value {
             .map(|row| json!({ "table": row.table, "key": shown(&row.key) }))
             .collect::<Vec<_>>(),
         "faults": report.faults,
+        "recorded_damage": report.recorded,
     })
 }
 
@@ -264,9 +265,23 @@ fn as_text(report: &CheckReport) -> String {
         let more = report.damaged_rows - listed;
         text.push_str(&format!("and {more} more damaged rows\n"));
     }
-    if report.is_sound() {
-        text.push_str("The store is sound.\n");
+    if let Some(damage) = &report.recorded {
+        text.push_str(&format!(
+            "damage that a server found: {}\n",
+            visible(damage)
+        ));
     }
+    text.push_str(match (report.is_sound(), &report.recorded) {
+        (false, _) => "",
+        (true, None) => "The store is sound.\n",
+        (true, Some(_)) if report.is_running => {
+            "The store is sound, this check does not find that damage. Stop the server and check \
+             again: then the server does not report it any more.\n"
+        }
+        (true, Some(_)) => {
+            "The store is sound, and the server does not report that damage any more.\n"
+        }
+    });
     text
 }
 
@@ -302,6 +317,7 @@ mod tests {
                 sequence: 7,
                 at: Timestamp::from_seconds(1_700_000_000),
             }),
+            recorded: None,
         }
     }
 

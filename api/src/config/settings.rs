@@ -134,7 +134,7 @@ sections! {
         reserve: Bytes = Bytes(512 << 20),
         /// The same for requests with a public key.
         public_key_reserve: Bytes = Bytes(1 << 30),
-        /// Time between two checks of the whole store, with backend `sqlite`.
+        /// Time between two checks of the whole store.
         check_every: DurationSetting = DurationSetting(Duration::from_secs(24 * 60 * 60)),
         /// Folder for scheduled backups. Without it there are none.
         backup_to: Option<PathBuf> = None,

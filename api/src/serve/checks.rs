@@ -3,37 +3,76 @@
 
 use std::time::Duration;
 
-use switchyard_store::{self as store, Backend, CheckReport, Store, StoreSettings};
+use switchyard_core::limits::STORE_KEY_BYTES;
+use switchyard_store::{
+    self as store, Backend, CheckReport, Direction, Store, StoreError, StoreSettings, Table,
+};
 use switchyard_system::clock::Clock;
+use tokio::time::{Instant, sleep};
 
 use crate::serve::quiet;
 
-/// Checks the store until the server ends. Only SQLite lets a second reader in.
+/// Checks the store until the server ends.
 pub async fn run(open: Store, settings: StoreSettings, every: Duration, clock: Clock) {
-    if settings.backend != Backend::Sqlite {
-        return;
-    }
     let mut wait = FIRST.min(every);
     loop {
         clock.sleep(wait).await;
         wait = every;
-        let settings = settings.clone();
-        let check = move || store::check(&settings, &mut |_| {});
-        match quiet::run("store check", check).await {
-            Ok(Ok(report)) if report.is_sound() => {
+        let checked = match settings.backend {
+            Backend::Memory => return,
+            Backend::Sqlite => check_files(&open, &settings).await,
+            // Its files can be read by this process only.
+            Backend::Sled => read_all(&open).await,
+        };
+        match checked {
+            Ok(true) => {
                 tracing::info!("store checked");
                 metrics::gauge!("switchyard_store_last_check_timestamp_seconds")
                     .set(clock.now().as_seconds() as f64);
             }
-            Ok(Ok(report)) => report_damage(&open, &report),
-            Ok(Err(error)) => failed(&error.into()),
-            Err(error) => failed(&error),
+            Ok(false) => {}
+            Err(error) => {
+                tracing::error!(error = format!("{error:#}"), "failed to check the store");
+            }
         }
     }
 }
 
-fn failed(error: &anyhow::Error) {
-    tracing::error!(error = format!("{error:#}"), "failed to check the store");
+/// Whether every row, the structure, the log and the mark are sound. Reads the files beside the
+/// open store.
+async fn check_files(open: &Store, settings: &StoreSettings) -> anyhow::Result<bool> {
+    let settings = settings.clone();
+    let check = move || store::check(&settings, &mut |_| {});
+    let report = quiet::run("store check", check).await??;
+    if !report.is_sound() {
+        report_damage(open, &report);
+    }
+    Ok(report.is_sound())
+}
+
+/// Reads each row through the open store, which notes the damage of a row. Returns false when a
+/// row is damaged. Reads half of the time at most.
+async fn read_all(open: &Store) -> anyhow::Result<bool> {
+    for table in Table::ALL {
+        let mut from = Vec::new();
+        loop {
+            let begun = Instant::now();
+            let to = [u8::MAX; STORE_KEY_BYTES + 1];
+            let rows = open
+                .scan(table, &from, &to, Direction::Forward, CHUNK)
+                .await;
+            let rows = match rows {
+                Err(StoreError::Damaged { .. }) => return Ok(false),
+                rows => rows?,
+            };
+            match rows.last() {
+                Some((last, _)) if rows.len() == CHUNK => from = [last.as_slice(), &[0]].concat(),
+                _ => break,
+            }
+            sleep(begun.elapsed()).await;
+        }
+    }
+    Ok(true)
 }
 
 fn report_damage(open: &Store, report: &CheckReport) {
@@ -51,13 +90,15 @@ fn report_damage(open: &Store, report: &CheckReport) {
 /// Time from the start to the first check: damage by a stop or a restart of the machine is found
 /// before many requests rely on it.
 const FIRST: Duration = Duration::from_secs(60);
+/// Rows that are read at a time.
+const CHUNK: usize = 500;
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt as _;
 
     use switchyard_core::time::Timestamp;
-    use switchyard_store::{Batch, Table};
+    use switchyard_store::Batch;
 
     use super::*;
 
@@ -102,5 +143,35 @@ mod tests {
         }
         let damage = store.damage().unwrap();
         assert!(damage.contains("a check has found damage"), "{damage}");
+    }
+
+    #[tokio::test]
+    async fn a_damaged_row_in_any_table_of_sled_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = StoreSettings {
+            backend: Backend::Sled,
+            path: folder.path().join("store"),
+            cache_bytes: 8 * 1024 * 1024,
+        };
+        let store = Store::open(&settings).unwrap();
+        let mut batch = Batch::new();
+        for n in 0..(CHUNK as u32 + 100) {
+            batch.put(Table::Event, n.to_be_bytes(), "paid");
+        }
+        store.commit(batch).await.unwrap();
+        assert!(read_all(&store).await.unwrap());
+        assert!(store.close().await);
+        let database = sled::open(settings.path.join("sled")).unwrap();
+        let last = (CHUNK as u32 + 99).to_be_bytes();
+        let mut rows = database.iter().map(|row| row.unwrap());
+        let (key, row) = rows.find(|(key, _)| key.ends_with(&last)).unwrap();
+        let mut damaged = row.to_vec();
+        damaged[0] ^= 1;
+        database.insert(key, damaged).unwrap();
+        drop(rows);
+        drop(database);
+        let store = Store::open(&settings).unwrap();
+        assert!(!read_all(&store).await.unwrap());
+        assert!(store.stats().damaged, "{:?}", store.damage());
     }
 }

@@ -1,10 +1,12 @@
 //! A check of a whole store: every row, the structure of the database, its log and its mark.
 //!
-//! It changes nothing, and works beside a server that has the store open where the backend lets a
-//! second process read.
+//! It works beside a server that has the store open where the backend lets a second process read.
+//! It changes nothing, but removes the record of earlier damage when no server has the store open
+//! and the whole store is sound.
 
 use std::path::Path;
 
+use super::damage;
 use super::error::{MaintenanceError, OpenError};
 use super::kv::sqlite::check::Access;
 use super::kv::{Kv, KvError, Scan, checksum, sled, sqlite};
@@ -30,6 +32,8 @@ pub struct CheckReport {
     pub faults: Vec<String>,
     /// Last commit group in the store. `None`: it has none, or it cannot be read.
     pub end: Option<CommitGroup>,
+    /// Damage that a server found earlier. A sound store that no process has open is rid of it.
+    pub recorded: Option<String>,
 }
 
 /// A row that is not as it was written.
@@ -76,8 +80,8 @@ pub fn check(
         }
         Backend::Sled => findings.sled(&path.join(settings.backend.name()), settings.cache_bytes),
         Backend::Sqlite => {
-            if let Some(place) = place {
-                match settings.backend.verify_log(&place) {
+            if let Some(place) = &place {
+                match settings.backend.verify_log(place) {
                     Err(refused @ OpenError::Unreadable { .. }) => return Err(refused.into()),
                     Err(refused) => findings.fault(refused.to_string()),
                     Ok(()) => {}
@@ -96,7 +100,12 @@ pub fn check(
     {
         findings.fault(fault.to_string());
     }
-    Ok(findings.report(is_running))
+    let mut report = findings.report(is_running);
+    report.recorded = damage::recorded(path);
+    if report.is_sound() && !is_running {
+        damage::settle(path)?;
+    }
+    Ok(report)
 }
 
 /// Checks the files of a backend that no process has open. Returns the last group, too.
@@ -241,6 +250,7 @@ impl<'a> Findings<'a> {
                 sequence: end.sequence(),
                 at: end.at(),
             }),
+            recorded: None,
         }
     }
 }

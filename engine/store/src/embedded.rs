@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use switchyard_core::limits::{STORE_QUEUE, STORE_SCAN_INLINE};
 use tokio::sync::{Semaphore, oneshot};
 
+use super::damage::FoundDamage;
 use super::group_commit::GroupWait;
 #[cfg(any(test, feature = "testing"))]
 use super::kv::mortal::CrashingKv;
@@ -41,8 +42,7 @@ pub struct Shared {
     pub kv: ArcSwapOption<Box<dyn Kv>>,
     /// Reason for which the store cannot be used now.
     pub down: ArcSwapOption<String>,
-    /// The damage that was found first.
-    pub damage: ArcSwapOption<String>,
+    pub damage: FoundDamage,
     /// Places in the writer's queue. A commit takes one, the writer gives it back.
     pub queue: Semaphore,
     pub group_wait: GroupWait,
@@ -182,8 +182,7 @@ impl Embedded {
         mark: Option<Mark>,
         tail: Arc<Tail>,
     ) -> Result<Self, OpenError> {
-        let opened = mark.as_ref().map(Mark::reached);
-        let shared = Arc::new(Shared::new(kv, tail, opened));
+        let shared = Arc::new(Shared::new(kv, tail, mark.as_ref()));
         let (sender, receiver) = channel();
         let writer = Writer::new(shared.clone(), receiver, reopen, mark);
         let writer = thread::Builder::new()
@@ -301,7 +300,7 @@ impl Storage for Embedded {
             largest_batch: shared.counters.largest_batch.load(Relaxed),
             queue: shared.waiting(),
             available: shared.down.load().is_none(),
-            damaged: shared.damage.load().is_some(),
+            damaged: shared.damage.is_some(),
             copy_lag: shared.tail.lag(),
         }
     }
@@ -311,11 +310,11 @@ impl Storage for Embedded {
     }
 
     fn damage(&self) -> Option<Arc<String>> {
-        self.shared.damage.load_full()
+        self.shared.damage.first()
     }
 
     fn report_damage(&self, what: &str) {
-        self.shared.note_damage(what);
+        self.shared.damage.note(what);
     }
 
     fn write_ahead_log(&self) -> Option<WriteAheadLog> {
@@ -338,11 +337,15 @@ impl Drop for Embedded {
 }
 
 impl Shared {
-    pub fn new(kv: Box<dyn Kv>, tail: Arc<Tail>, opened: Option<Point>) -> Self {
+    pub fn new(kv: Box<dyn Kv>, tail: Arc<Tail>, mark: Option<&Mark>) -> Self {
+        let (opened, damage) = match mark {
+            Some(mark) => (Some(mark.reached()), mark.found_damage()),
+            None => (None, FoundDamage::default()),
+        };
         Self {
             kv: ArcSwapOption::from_pointee(kv),
             down: ArcSwapOption::empty(),
-            damage: ArcSwapOption::empty(),
+            damage,
             queue: Semaphore::new(STORE_QUEUE),
             group_wait: GroupWait::default(),
             counters: Counters::default(),
@@ -362,16 +365,8 @@ impl Shared {
 
     pub fn note(&self, error: &KvError) {
         if error.is_damage() {
-            self.note_damage(&error.to_string());
+            self.damage.note(&error.to_string());
         }
-    }
-
-    pub fn note_damage(&self, what: &str) {
-        let first = |known: &Option<Arc<String>>| match known {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(what.to_owned()),
-        };
-        self.damage.rcu(|known| Some(first(known)));
     }
 
     pub fn reason(&self) -> String {

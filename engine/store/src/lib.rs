@@ -34,6 +34,7 @@ mod batch;
 mod check;
 mod copied;
 mod copier;
+mod damage;
 #[cfg(any(test, feature = "testing"))]
 mod denying;
 mod draft;
@@ -126,7 +127,7 @@ pub struct StoreStats {
     pub queue: usize,
     /// False from a failure of the disk until the store writes again.
     pub available: bool,
-    /// Whether damage was found since the store was opened; see [`Store::damage`].
+    /// Whether damage was found; see [`Store::damage`].
     pub damaged: bool,
     /// Age of the oldest commit that cannot be restored from the continuous copy; 0 without one.
     pub copy_lag: Duration,
@@ -168,7 +169,7 @@ pub trait Storage: Send + Sync {
     /// Identity of the store, as its backups have it; `None`: it is in memory.
     fn identity(&self) -> Option<Identity>;
 
-    /// Damage that was found first since the store was opened, a sentence.
+    /// Damage that was found first, also in an earlier run, a sentence.
     fn damage(&self) -> Option<Arc<String>>;
 
     /// Notes damage that was found without reading through this storage.
@@ -252,8 +253,9 @@ impl Store {
         self.0.identity()
     }
 
-    /// The damage that was found first since the store was opened, a sentence. The store still
-    /// answers reads of undamaged rows.
+    /// The damage that was found first, also in an earlier run, a sentence. The store still answers
+    /// reads of undamaged rows. It is known until a check of the stopped store finds it sound, or
+    /// the store is restored.
     pub fn damage(&self) -> Option<Arc<String>> {
         self.0.damage()
     }

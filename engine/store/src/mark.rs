@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::Change;
 use super::copied::{self, CopyEnd};
+use super::damage::FoundDamage;
 use super::error::OpenError;
 use super::kv::{Kv, KvError, WriteFailed};
 use super::place::{replace_durably, resolved};
@@ -134,6 +135,11 @@ impl Mark {
     /// The last acknowledged group.
     pub(super) fn reached(&self) -> Point {
         self.reached
+    }
+
+    /// Damage that was recorded for the store of this mark.
+    pub(super) fn found_damage(&self) -> FoundDamage {
+        FoundDamage::open(&self.place.store, self.reached)
     }
 
     /// The point that the next group reaches.

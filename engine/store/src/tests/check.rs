@@ -143,6 +143,69 @@ async fn a_check_names_tables_rows_and_damaged_keys_of_a_stopped_and_of_a_runnin
 }
 
 #[tokio::test]
+async fn damage_is_known_after_a_restart_until_the_stopped_store_is_found_sound() {
+    for backend in [Backend::Sqlite, Backend::Sled] {
+        let home = Home::new();
+        let settings = StoreSettings {
+            backend,
+            ..home.settings()
+        };
+        let store = Store::open(&settings).unwrap();
+        fill(&store, 0, 3).await;
+        assert_eq!(store.damage(), None);
+        store.report_damage("the first one");
+        store.report_damage("the second one");
+        assert!(store.close().await);
+        for _ in 0..2 {
+            let store = Store::open(&settings).unwrap();
+            assert_eq!(store.damage().unwrap().as_str(), "the first one");
+            assert!(store.stats().damaged);
+            if backend == Backend::Sqlite {
+                let running = checked(&settings);
+                assert!(running.is_running && running.is_sound());
+                assert_eq!(running.recorded.as_deref(), Some("the first one"));
+            }
+            assert_eq!(stored(&store).await, 3);
+            assert!(store.close().await);
+        }
+        let stopped = checked(&settings);
+        assert_eq!(stopped.recorded.as_deref(), Some("the first one"));
+        assert_eq!(checked(&settings).recorded, None);
+        assert_eq!(Store::open(&settings).unwrap().damage(), None);
+    }
+}
+
+#[tokio::test]
+async fn the_record_of_damage_outlives_a_check_that_finds_damage_and_not_a_restore() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 30).await;
+    store.report_damage("a row is damaged");
+    assert!(store.close().await);
+    let copy = home.0.path().join("copy");
+    let source = BackupSource {
+        store: &home.settings(),
+        gateways: &home.0.path().join("none"),
+        settings: None,
+        views: Views::AsStored,
+    };
+    backup(source, &copy, 0, &mut |_| {}).unwrap();
+    let pages = fs::metadata(home.database()).unwrap().len() / 4096;
+    zero(&home.database(), (pages - 1) * 4096, 4096);
+    assert!(!checked(&home.settings()).is_sound());
+    assert!(home.record_of_damage().exists());
+    fs::rename(home.settings().path, home.0.path().join("store.old")).unwrap();
+    super::copy::restore_into(&home, &copy).unwrap();
+    let store = home.open();
+    assert_eq!(store.damage(), None, "it is another store");
+    store.report_damage("new damage");
+    assert!(store.close().await);
+    assert_eq!(home.open().damage().unwrap().as_str(), "new damage");
+    fs::write(home.record_of_damage(), [0xff, b'\n']).unwrap();
+    assert!(home.open().damage().unwrap().contains("store.damage"));
+}
+
+#[tokio::test]
 async fn a_damaged_row_is_named_and_a_check_changes_nothing() {
     let home = Home::new();
     let store = home.open();

@@ -45,6 +45,10 @@ impl Home {
         self.0.path().join("store.mark")
     }
 
+    pub(super) fn record_of_damage(&self) -> PathBuf {
+        self.0.path().join("store.damage")
+    }
+
     /// A copy of the files, as a process that is killed now leaves them.
     pub(super) fn killed(&self) -> Self {
         let copy = Self::new();
