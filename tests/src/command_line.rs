@@ -19,14 +19,14 @@ impl CommandLine {
     /// # Errors
     /// When it fails, with what it printed.
     pub fn ask(&self, arguments: &[&str]) -> anyhow::Result<Value> {
-        let said = Command::new(&self.program)
+        let output = Command::new(&self.program)
             .args(arguments)
             .arg("--json")
             .env("SWITCHYARD_URL", &self.url)
             .env("SWITCHYARD_TOKEN", &self.token)
             .output()?;
-        ensure!(said.status.success(), "{arguments:?}: {said:?}");
-        let answer: Value = serde_json::from_slice(&said.stdout)?;
+        ensure!(output.status.success(), "{arguments:?}: {output:?}");
+        let answer: Value = serde_json::from_slice(&output.stdout)?;
         Ok(answer.get("data").cloned().unwrap_or(answer))
     }
 

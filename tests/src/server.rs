@@ -224,9 +224,9 @@ impl Server {
             .stdin(Stdio::null())
             .output()
             .await?;
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        ensure!(done.status.success(), "{arguments:?}: {said}");
-        serde_json::from_slice(&done.stdout).context(said)
+        let output = String::from_utf8_lossy(&done.stderr).into_owned();
+        ensure!(done.status.success(), "{arguments:?}: {output}");
+        serde_json::from_slice(&done.stdout).context(output)
     }
 
     /// The process, as long as it runs.

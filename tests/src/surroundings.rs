@@ -48,11 +48,11 @@ pub fn once_more(program: &str, arguments: &[&str], test: &str) -> anyhow::Resul
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("install `{program}`, which is part of util-linux"))?;
-    let said = String::from_utf8_lossy(&ended.stdout);
+    let output = String::from_utf8_lossy(&ended.stdout);
     let errors = String::from_utf8_lossy(&ended.stderr);
     ensure!(
-        ended.status.success() && said.contains("1 passed"),
-        "{test}, started by {program}: {}\n{said}\n{errors}",
+        ended.status.success() && output.contains("1 passed"),
+        "{test}, started by {program}: {}\n{output}\n{errors}",
         ended.status
     );
     Ok(())

@@ -33,7 +33,7 @@ pub fn files(list: &[CandidateFile]) -> String {
 }
 
 fn file(file: &CandidateFile) -> Option<String> {
-    let said = match file.status {
+    let state = match file.status {
         CandidateStatus::Settling => "is still being copied".to_owned(),
         CandidateStatus::Gone => {
             "is gone; its gateway goes on from the engine's own copy".to_owned()
@@ -54,7 +54,7 @@ fn file(file: &CandidateFile) -> Option<String> {
         }
         CandidateStatus::Taken => return None,
     };
-    Some(format!("  {}  {said}\n", visible(&file.file)))
+    Some(format!("  {}  {state}\n", visible(&file.file)))
 }
 
 /// Formats one gateway: its state, versions and history.

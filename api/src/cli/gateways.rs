@@ -154,28 +154,28 @@ impl Gateways {
                 Ok(client.output.text(&shown, text::gateway)?)
             }
             Self::Approve { name, sha256, why } => {
-                let said = Approval { sha256, why };
-                change(client, &name, "approve", said).await
+                let body = Approval { sha256, why };
+                change(client, &name, "approve", body).await
             }
             Self::Reject { name, sha256, why } => {
-                let said = Approval { sha256, why };
-                change(client, &name, "reject", said).await
+                let body = Approval { sha256, why };
+                change(client, &name, "reject", body).await
             }
             Self::Rollback { name, to, why } => {
-                let said = VersionChange { why, version: to };
-                change(client, &name, "rollback", said).await
+                let body = VersionChange { why, version: to };
+                change(client, &name, "rollback", body).await
             }
             Self::Drain { name, wait, why } => drain(client, &name, wait, why).await,
             Self::Remove { name, why } => {
                 change(client, &name, "remove", ChangeReason { why }).await
             }
             Self::Quarantine { name, of, why } => {
-                let said = VersionChange { why, version: of };
-                change(client, &name, "quarantine", said).await
+                let body = VersionChange { why, version: of };
+                change(client, &name, "quarantine", body).await
             }
             Self::Restore { name, of, why } => {
-                let said = VersionChange { why, version: of };
-                change(client, &name, "restore", said).await
+                let body = VersionChange { why, version: of };
+                change(client, &name, "restore", body).await
             }
             Self::Pin(pins) => pins.run(client).await,
         }
@@ -312,10 +312,10 @@ async fn change(
     client: &Client,
     name: &str,
     what: &str,
-    said: impl Serialize,
+    body: impl Serialize,
 ) -> anyhow::Result<()> {
     let path = format!("/gateways/{name}/{what}");
-    let changed = client.post(&path, &said).await?;
+    let changed = client.post(&path, &body).await?;
     Ok(client.output.text(&changed, text::gateway)?)
 }
 

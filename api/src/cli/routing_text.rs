@@ -34,7 +34,7 @@ fn when(matching: &Match) -> String {
         Ok(Value::Object(fields)) if !fields.is_empty() => fields,
         _ => return "always".to_owned(),
     };
-    let said = fields.iter().map(|(name, value)| match value {
+    let fields = fields.iter().map(|(name, value)| match value {
         Value::Array(list) => {
             let words: Vec<String> = list.iter().map(cell).collect();
             format!("{name} {}", words.join("|"))
@@ -47,7 +47,7 @@ fn when(matching: &Match) -> String {
         }
         value => format!("{name} {}", cell(value)),
     });
-    said.collect::<Vec<_>>().join(", ")
+    fields.collect::<Vec<_>>().join(", ")
 }
 
 const fn strategy(strategy: &Strategy) -> &'static str {

@@ -105,7 +105,7 @@ fn details(event: &Event) -> Vec<String> {
         Event::CodeAnswered { why, .. } => some("why", why).into_iter().collect(),
         Event::AttemptDeclined { decline, .. } => {
             let reason = one("reason", &cell(&decline.reason));
-            let message = some("said", &decline.provider_message);
+            let message = some("message", &decline.provider_message);
             [Some(reason), message].into_iter().flatten().collect()
         }
         Event::CallOffStarted { by, .. } | Event::Cancelled { by } => vec![one("by", &cell(by))],
@@ -286,7 +286,7 @@ mod tests {
         ];
         let head = "WHEN                         WHAT              MORE\n";
         let call = "  collect         POST https://p.example/x → 200\n";
-        let end = "attempt_declined  reason: insufficient_funds, said: no\n";
+        let end = "attempt_declined  reason: insufficient_funds, message: no\n";
         let expected = format!("{head}{AT}  initiated\n{AT}  {call}{AT}  {end}");
         assert_eq!(aligned(&rows(&timeline), ROW), expected);
     }

@@ -131,8 +131,8 @@ fn a_section_that_stands_twice_is_refused_with_what_to_do() {
     let file = folder.path().join("switchyard.toml");
     std::fs::write(&file, "[log]\nlevel = 'info'\n[log]\nformat = 'json'\n").unwrap();
     let refusal = load(Some(&file), &Overrides::default()).unwrap_err();
-    let said = refusal.to_string();
-    assert!(said.contains("may stand in the file once"), "{said}");
+    let message = refusal.to_string();
+    assert!(message.contains("may stand in the file once"), "{message}");
 }
 
 /// Root may read everything, so this looks for the error of a path that leads through a file.
@@ -142,10 +142,10 @@ fn a_settings_file_that_cannot_be_reached_is_not_told_as_missing() {
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let refusal = load(Some(&file.join("switchyard.toml")), &Overrides::default()).unwrap_err();
-    let said = refusal.to_string();
+    let message = refusal.to_string();
     assert!(
-        said.contains("cannot be read") && !said.contains("does not exist"),
-        "{said}"
+        message.contains("cannot be read") && !message.contains("does not exist"),
+        "{message}"
     );
 }
 
@@ -205,12 +205,12 @@ fn a_file_with_a_secret_that_others_can_read_is_refused_without_showing_it() {
         match (load(Some(&file), &Overrides::default()), setting) {
             (Ok(_), None) => {}
             (Err(refused), Some(setting)) => {
-                let said = refused.to_string();
+                let message = refused.to_string();
                 assert!(
-                    said.contains(setting) && said.contains("chmod 600"),
-                    "{said}"
+                    message.contains(setting) && message.contains("chmod 600"),
+                    "{message}"
                 );
-                assert!(!said.contains("hunter2"), "{said}");
+                assert!(!message.contains("hunter2"), "{message}");
             }
             (loaded, _) => panic!("{text} with mode {mode:o}: {:?}", loaded.err()),
         }
@@ -234,11 +234,11 @@ fn a_file_that_others_can_write_is_refused_in_production_whatever_it_holds() {
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
         let loaded = load(Some(&file), &Overrides::default());
-        let said = loaded
+        let message = loaded
             .as_ref()
             .map_or_else(|why| why.to_string(), |_| String::new());
-        assert_eq!(loaded.is_err(), is_refused, "{text} {mode:o}: {said}");
-        assert_eq!(said.contains("chmod go-w"), is_refused, "{said}");
+        assert_eq!(loaded.is_err(), is_refused, "{text} {mode:o}: {message}");
+        assert_eq!(message.contains("chmod go-w"), is_refused, "{message}");
     }
     let development = Overrides {
         development: true,

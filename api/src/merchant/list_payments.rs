@@ -20,7 +20,7 @@ use crate::state::ApiState;
     operation_id = "listPayments",
     tag = "Payments",
     params(
-        ("limit" = Option<u64>, Query, description = "Payments a page; 20 unless said.", minimum = 1, maximum = 100),
+        ("limit" = Option<u64>, Query, description = "Payments a page; 20 by default.", minimum = 1, maximum = 100),
         ("page" = Option<u64>, Query, description = "From 1.", minimum = 1, maximum = 1_000_000),
         ("status" = Option<PaymentStatus>, Query, description = "Only those in this status now."),
         ("from_date" = Option<String>, Query, description = "Only those made then or later: a date, or an RFC 3339 moment."),

@@ -205,8 +205,8 @@ pub async fn change_checked(
                 skip: change.skip_check,
                 enable_unchecked: change.enable_unchecked || change.is_enabled == Some(true),
             };
-            let (said, may_be_enabled) = asked.of(&fitted).await?;
-            check = Some(said);
+            let (result, may_be_enabled) = asked.of(&fitted).await?;
+            check = Some(result);
             config = Some(fitted);
             if !may_be_enabled && connection.is_enabled && change.is_enabled != Some(false) {
                 return Err(credentials::unchecked(check.as_ref()).into());

@@ -8,19 +8,19 @@ use switchyard_core::money::{Amount, AmountError, Currency};
 
 /// Reads an amount of money that moved or is to move: more than zero, at most the largest that a
 /// transaction can have.
-pub(super) fn positive(said: &WireAmount) -> Option<Amount> {
-    read(said).filter(|amount| amount.minor() > 0)
+pub(super) fn positive(reported: &WireAmount) -> Option<Amount> {
+    read(reported).filter(|amount| amount.minor() > 0)
 }
 
 /// Reads the captured amount of an attempt of `asked`. It may be more, but not so much more that
 /// it is in another unit.
-pub(super) fn captured(said: &WireAmount, asked: Option<Amount>) -> Option<Amount> {
-    positive(said).filter(|amount| has_unit_of(*amount, asked))
+pub(super) fn captured(reported: &WireAmount, asked: Option<Amount>) -> Option<Amount> {
+    positive(reported).filter(|amount| has_unit_of(*amount, asked))
 }
 
 /// Reads the amount of money that came so far for an attempt of `asked`, which may be zero.
-pub(super) fn received(said: &WireAmount, asked: Option<Amount>) -> Option<Amount> {
-    read(said).filter(|amount| has_unit_of(*amount, asked))
+pub(super) fn received(reported: &WireAmount, asked: Option<Amount>) -> Option<Amount> {
+    read(reported).filter(|amount| has_unit_of(*amount, asked))
 }
 
 fn has_unit_of(amount: Amount, asked: Option<Amount>) -> bool {
@@ -31,14 +31,14 @@ fn has_unit_of(amount: Amount, asked: Option<Amount>) -> bool {
 }
 
 /// Reads the amount of a transaction in the provider's list, which may be zero.
-pub(super) fn not_negative(said: &WireAmount) -> Option<Amount> {
-    read(said)
+pub(super) fn not_negative(reported: &WireAmount) -> Option<Amount> {
+    read(reported)
 }
 
 /// Reads the provider's fees. They may be zero, and reach half of the amount that they belong to.
 /// Fees in another currency cannot be compared with it, and no response could name them.
-pub(super) fn fees(said: &WireAmount, of: Option<Amount>) -> Option<Amount> {
-    let fees = read(said)?;
+pub(super) fn fees(reported: &WireAmount, of: Option<Amount>) -> Option<Amount> {
+    let fees = read(reported)?;
     let is_plausible =
         |of: Amount| of.currency() == fees.currency() && fees.minor() <= of.minor() / FEE_DIVISOR;
     of.is_none_or(is_plausible).then_some(fees)
@@ -53,7 +53,7 @@ pub(super) fn transfer(
 ) -> Option<(Amount, Option<Amount>)> {
     let amount = positive(amount)?;
     let on_top = match on_top {
-        Some(said) => fees(said, Some(rest))?,
+        Some(reported) => fees(reported, Some(rest))?,
         None => Amount::from_minor(0, rest.currency()),
     };
     let fee = Some(on_top).filter(|fee| fee.minor() > 0);
@@ -76,16 +76,18 @@ pub(super) fn crypto(
     (is_part && link_agrees(uri, address, &digits)).then_some(worth)
 }
 
-fn read(said: &WireAmount) -> Option<Amount> {
-    let currency = Currency::from_code(&said.currency.to_ascii_uppercase())?;
-    let by_decimal = match &said.decimal {
+fn read(reported: &WireAmount) -> Option<Amount> {
+    let currency = Currency::from_code(&reported.currency.to_ascii_uppercase())?;
+    let by_decimal = match &reported.decimal {
         Some(decimal) => Some(match Amount::parse_major(decimal, currency) {
             Err(AmountError::Zero) => Amount::from_minor(0, currency),
             read => read.ok()?,
         }),
         None => None,
     };
-    let by_minor = said.minor.map(|minor| Amount::from_minor(minor, currency));
+    let by_minor = reported
+        .minor
+        .map(|minor| Amount::from_minor(minor, currency));
     if let (Some(one), Some(other)) = (by_minor, by_decimal)
         && one != other
     {
@@ -158,8 +160,8 @@ mod tests {
             "NaN",
             "0.001",
         ] {
-            let said = WireAmount::decimal(decimal, "USD");
-            assert_eq!(positive(&said), None, "{decimal}");
+            let reported = WireAmount::decimal(decimal, "USD");
+            assert_eq!(positive(&reported), None, "{decimal}");
         }
     }
 
@@ -174,9 +176,17 @@ mod tests {
             (250_000, false),
             (2_500_000, false),
         ] {
-            let said = named(minor);
-            assert_eq!(captured(&said, asked).is_some(), is_plausible, "{minor}");
-            assert_eq!(received(&said, asked).is_some(), is_plausible, "{minor}");
+            let reported = named(minor);
+            assert_eq!(
+                captured(&reported, asked).is_some(),
+                is_plausible,
+                "{minor}"
+            );
+            assert_eq!(
+                received(&reported, asked).is_some(),
+                is_plausible,
+                "{minor}"
+            );
         }
         let other = WireAmount::minor(1_500_000, "XOF");
         assert!(captured(&other, asked).is_some(), "another currency");
@@ -189,7 +199,7 @@ mod tests {
     #[test]
     fn fees_are_neither_negative_nor_above_half_of_what_was_captured() {
         let captured = Some(usd(2_500));
-        for (said, wanted) in [
+        for (reported, wanted) in [
             (named(0), Some(0)),
             (named(50), Some(50)),
             (named(1_250), Some(1_250)),
@@ -211,8 +221,8 @@ mod tests {
             ),
             (WireAmount::minor(50, "???"), None),
         ] {
-            let fees = fees(&said, captured).map(Amount::minor);
-            assert_eq!(fees, wanted, "{said:?}");
+            let fees = fees(&reported, captured).map(Amount::minor);
+            assert_eq!(fees, wanted, "{reported:?}");
         }
         let odd = Some(usd(3));
         assert_eq!(fees(&named(1), odd).map(Amount::minor), Some(1));

@@ -34,7 +34,7 @@ pub struct CallbackCall {
 /// Result of a callback.
 pub struct CallbackEnd {
     /// `Err`: the gateway failed; the reason.
-    pub said: Result<CallbackSaid, String>,
+    pub report: Result<CallbackReport, String>,
     /// Exchanges of the gateway with its provider during the call.
     pub exchanges: Vec<ProviderCall>,
     /// Request with its secrets redacted.
@@ -42,7 +42,7 @@ pub struct CallbackEnd {
 }
 
 /// The gateway's interpretation of a callback.
-pub struct CallbackSaid {
+pub struct CallbackReport {
     result: CallbackResult,
     gateway: Arc<Version>,
     environment: Environment,
@@ -65,14 +65,14 @@ impl Gateways {
         let since = tokio::time::Instant::now();
         let running = call.gateway.running();
         let redactor = Redactor::new(&call.gateway.manifest, &call.config);
-        let (said, exchanges) = self.read(&call, &redactor).await;
+        let (report, exchanges) = self.read(&call, &redactor).await;
         super::measure(&call.gateway, Operation::Callback, since.elapsed());
         drop(running);
         self.note_health(&call.gateway).await;
         let shown = shown(&call.request, &redactor);
         CallbackEnd {
-            said: match said {
-                Ok(result) => Ok(CallbackSaid {
+            report: match report {
+                Ok(result) => Ok(CallbackReport {
                     result,
                     gateway: call.gateway,
                     environment: call.environment,
@@ -106,16 +106,16 @@ impl Gateways {
             connection: OnceLock::new(),
             until: drive::deadline(gateway, operation),
         };
-        let said = drive.run(&mut Value::Null).await.and_then(|message| {
+        let report = drive.run(&mut Value::Null).await.and_then(|message| {
             let ready: Ready<CallbackResult> = drive.read(&message)?;
             drive.last(None, &ready.log, &mut Value::Null);
             Ok(ready.outcome)
         });
-        (said, scribe.unwritten())
+        (report, scribe.unwritten())
     }
 }
 
-impl CallbackSaid {
+impl CallbackReport {
     /// Reason for which the gateway rejected the callback, if it did.
     pub fn refused(&self) -> Option<String> {
         let why = self.result.refused.as_deref()?;
@@ -155,7 +155,7 @@ impl CallbackSaid {
     /// Outcome that it names, by the same money rule as that of a query. `None`: it names none.
     /// `asked`: amount of the attempt that it is about.
     pub fn outcome(&self, transaction: TransactionId, asked: Amount) -> Option<Outcome> {
-        let said = self.result.outcome.clone()?;
+        let outcome = self.result.outcome.clone()?;
         let subject = outcome::Subject {
             manifest: &self.gateway.manifest,
             transaction,
@@ -163,7 +163,7 @@ impl CallbackSaid {
             asked: Some(asked),
             redactor: &self.redactor,
         };
-        Some(outcome::translate(said, &subject).with_field_if(false))
+        Some(outcome::translate(outcome, &subject).with_field_if(false))
     }
 }
 

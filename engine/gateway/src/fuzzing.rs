@@ -33,7 +33,7 @@ pub fn manifest(bytes: &[u8]) -> Result<Manifest, ManifestError> {
 }
 
 /// Translates a gateway's outcome of an attempt into the engine's outcome.
-pub fn translate(said: WireOutcome, transaction: TransactionId) -> Outcome {
+pub fn translate(reported: WireOutcome, transaction: TransactionId) -> Outcome {
     let manifest = Manifest::parse(include_bytes!("../../../plugins/demo/gateway.json"));
     let subject = outcome::Subject {
         manifest: &manifest.expect("the test gateway's manifest"),
@@ -42,7 +42,7 @@ pub fn translate(said: WireOutcome, transaction: TransactionId) -> Outcome {
         asked: Currency::from_code("USD").map(|usd| Amount::from_minor(2_500, usd)),
         redactor: &Redactor::default(),
     };
-    outcome::translate(said, &subject)
+    outcome::translate(reported, &subject)
 }
 
 /// Returns the results of all redactor functions for one text, with `secret` as the only secret of

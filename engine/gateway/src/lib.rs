@@ -57,7 +57,7 @@ pub use switchyard_gateway::{
 
 use self::ask::Question;
 use self::cache::Cache;
-pub use self::callback::{CallbackCall, CallbackEnd, CallbackSaid, ShownRequest};
+pub use self::callback::{CallbackCall, CallbackEnd, CallbackReport, ShownRequest};
 pub use self::counter::SequenceError;
 pub use self::direction::direction;
 use self::drive::{CallDriver, CallFailure};
@@ -327,13 +327,13 @@ impl Gateways {
             connection: OnceLock::new(),
             until: drive::deadline(&gateway, operation),
         };
-        let said = drive.run(&mut state).await.and_then(|message| {
+        let reported = drive.run(&mut state).await.and_then(|message| {
             let ready: Ready<switchyard_gateway::Outcome> = drive.read(&message)?;
             drive.last(ready.state, &ready.log, &mut state);
             Ok(ready.outcome)
         });
         let mut meaning = None;
-        let outcome = match said {
+        let outcome = match reported {
             Ok(switchyard_gateway::Outcome::NotFound { why }) => {
                 let why = redactor.sentence(&why);
                 let asked = StatusQuery {
@@ -347,7 +347,7 @@ impl Gateways {
                 meaning = Some(not_found::meaning(&outcome, promise.is_some()));
                 outcome
             }
-            Ok(said) => {
+            Ok(reported) => {
                 let fields_only = operation == Operation::Collect && !scribe.maybe_sent();
                 let subject = outcome::Subject {
                     manifest: &gateway.manifest,
@@ -356,7 +356,7 @@ impl Gateways {
                     asked: outcome::requested_amount(&input),
                     redactor: &redactor,
                 };
-                outcome::translate(said, &subject).with_field_if(fields_only)
+                outcome::translate(reported, &subject).with_field_if(fields_only)
             }
             Err(CallFailure(why)) => outcome::without_outcome(operation, scribe.maybe_sent(), why),
         };

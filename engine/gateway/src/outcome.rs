@@ -48,7 +48,7 @@ pub(super) struct Subject<'s> {
 /// decides that it does not cover the requested amount.
 pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome {
     let redactor = subject.redactor;
-    let said = |text: Option<String>| text.map(|text| redactor.sentence(&text));
+    let sentence = |text: Option<String>| text.map(|text| redactor.sentence(&text));
     let id = |text: Option<String>| text.map(|text| redactor.id(&text));
     match outcome {
         WireOutcome::Succeeded {
@@ -67,7 +67,7 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
                 provider_id: id(provider_id),
                 amount,
                 fees: fees.and_then(|fees| fees_of(&fees, of, subject)),
-                provider_status: said(provider_status),
+                provider_status: sentence(provider_status),
             }
         }
         WireOutcome::Declined {
@@ -81,8 +81,8 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
             reason: decline_reason(reason),
             retryable,
             provider_id: id(provider_id),
-            provider_code: said(provider_code),
-            provider_message: said(provider_message),
+            provider_code: sentence(provider_code),
+            provider_message: sentence(provider_message),
             field,
         }),
         WireOutcome::Pending {
@@ -91,7 +91,7 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
             poll_after,
             received,
         } => {
-            let received = received.and_then(|said| received_so_far(&said, subject));
+            let received = received.and_then(|reported| received_so_far(&reported, subject));
             Outcome::Pending {
                 provider_id: id(provider_id),
                 payer_action: payer_action
@@ -118,8 +118,8 @@ pub(super) fn requested_amount(input: &Value) -> Option<Amount> {
 
 /// The captured amount. A missing or implausible amount is a fault of the gateway: money moved, and
 /// the amount is unknown.
-fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
-    let Some(said) = said else {
+fn captured(reported: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
+    let Some(reported) = reported else {
         let reason = &subject.manifest.capabilities.success_without_amount;
         if reason.is_some() {
             return Captured::AsAsked;
@@ -127,39 +127,39 @@ fn captured(said: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
         log_fault(subject, "gateway reported success without an amount", "");
         return Captured::Unreadable;
     };
-    if let Some(amount) = amounts::captured(said, subject.asked) {
+    if let Some(amount) = amounts::captured(reported, subject.asked) {
         return Captured::Named(amount);
     }
     log_fault(
         subject,
         "gateway reported success of an implausible amount",
-        &format!("{said:?}"),
+        &format!("{reported:?}"),
     );
     Captured::Unreadable
 }
 
 /// Amount received so far, which may be zero. An implausible one is left out: the success, or the
 /// next report, names the amount.
-fn received_so_far(said: &WireAmount, subject: &Subject<'_>) -> Option<Amount> {
-    let received = amounts::received(said, subject.asked);
+fn received_so_far(reported: &WireAmount, subject: &Subject<'_>) -> Option<Amount> {
+    let received = amounts::received(reported, subject.asked);
     if received.is_none() {
         log_fault(
             subject,
             "gateway reported an implausible amount received so far",
-            &format!("{said:?}"),
+            &format!("{reported:?}"),
         );
     }
     received
 }
 
 /// Implausible fees are left out: no decision about money depends on them.
-fn fees_of(said: &WireAmount, of: Option<Amount>, subject: &Subject<'_>) -> Option<Amount> {
-    let fees = amounts::fees(said, of);
+fn fees_of(reported: &WireAmount, of: Option<Amount>, subject: &Subject<'_>) -> Option<Amount> {
+    let fees = amounts::fees(reported, of);
     if fees.is_none() {
         log_fault(
             subject,
             "gateway reported implausible fees",
-            &format!("{said:?}"),
+            &format!("{reported:?}"),
         );
     }
     fees
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn the_amount_received_so_far_is_plausible_or_left_out() {
-        for (said, minor) in [
+        for (reported, minor) in [
             (Some(WireAmount::minor(1_000, "USD")), Some(1_000)),
             (Some(WireAmount::decimal("10.00", "USD")), Some(1_000)),
             (Some(WireAmount::minor(0, "USD")), Some(0)),
@@ -402,12 +402,12 @@ mod tests {
                 provider_id: None,
                 payer_action: None,
                 poll_after: None,
-                received: said.clone(),
+                received: reported.clone(),
             };
             let Outcome::Pending { received, .. } = translated(outcome) else {
-                panic!("not pending: {said:?}");
+                panic!("not pending: {reported:?}");
             };
-            assert_eq!(received.map(Amount::minor), minor, "{said:?}");
+            assert_eq!(received.map(Amount::minor), minor, "{reported:?}");
         }
     }
 

@@ -51,7 +51,7 @@ pub async fn register(
 ) -> Result<Registered, RecordError> {
     let (app, environment) = owner;
     let index = keys::email(app, environment, &new.email);
-    let said = digest(&new);
+    let content = digest(&new);
     let known = store.get(Table::Index, &index).await?;
     let Some(known) = known else {
         let line = IndexEntry {
@@ -59,7 +59,7 @@ pub async fn register(
             last: Some(CustomerSummary {
                 created_at: now,
                 seen_at: now,
-                said,
+                content,
                 updated_at: now,
             }),
         };
@@ -71,7 +71,8 @@ pub async fn register(
     };
     let damaged = || RecordError::damaged("customer with e-mail", &new.email);
     let IndexEntry { id, last } = IndexEntry::read(&known).ok_or_else(damaged)?;
-    if let Some(last) = last.filter(|last| last.said == said && !is_stale(last.seen_at, now)) {
+    if let Some(last) = last.filter(|last| last.content == content && !is_stale(last.seen_at, now))
+    {
         let customer = new.into_customer(id, last.created_at, last.updated_at);
         return Ok(Registered { customer });
     }
@@ -99,7 +100,7 @@ pub async fn register(
     let last = Some(CustomerSummary {
         created_at,
         seen_at,
-        said,
+        content,
         updated_at,
     });
     batch.put(Table::Index, index, IndexEntry { id, last }.to_bytes());
@@ -171,7 +172,7 @@ struct CustomerSummary {
     /// When the row was written last.
     seen_at: Timestamp,
     /// The [`digest`] of what the last request said.
-    said: u64,
+    content: u64,
     /// When the customer's details changed last.
     updated_at: Timestamp,
 }
@@ -182,7 +183,7 @@ impl IndexEntry {
         if let Some(last) = &self.last {
             bytes.extend(last.created_at.as_micros().to_be_bytes());
             bytes.extend(last.seen_at.as_micros().to_be_bytes());
-            bytes.extend(last.said.to_be_bytes());
+            bytes.extend(last.content.to_be_bytes());
             bytes.extend(last.updated_at.as_micros().to_be_bytes());
         }
         bytes
@@ -196,7 +197,7 @@ impl IndexEntry {
         }
         let (created_at, rest) = rest.split_first_chunk()?;
         let (seen_at, rest) = rest.split_first_chunk()?;
-        let (said, rest) = rest.split_first_chunk()?;
+        let (content, rest) = rest.split_first_chunk()?;
         // An earlier version wrote the row when it saw the customer, and called that an update.
         let updated_at = if rest.is_empty() {
             seen_at
@@ -206,7 +207,7 @@ impl IndexEntry {
         let last = CustomerSummary {
             created_at: Timestamp::from_micros(i64::from_be_bytes(*created_at)),
             seen_at: Timestamp::from_micros(i64::from_be_bytes(*seen_at)),
-            said: u64::from_be_bytes(*said),
+            content: u64::from_be_bytes(*content),
             updated_at: Timestamp::from_micros(i64::from_be_bytes(*updated_at)),
         };
         let last = Some(last);

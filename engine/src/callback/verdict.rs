@@ -20,7 +20,7 @@ use switchyard_core::transaction::{
 };
 use switchyard_gateway_host::manifest::CallbackPer;
 use switchyard_gateway_host::{
-    CallbackCall, CallbackSaid, Journal, Operation, ProviderCall, Version,
+    CallbackCall, CallbackReport, Journal, Operation, ProviderCall, Version,
 };
 use switchyard_records::{attempt_named, attempts_with_id};
 use switchyard_store::{Direction, Table};
@@ -49,7 +49,7 @@ pub(super) enum Verdict {
 
 /// Gateway's reading of a callback, and the attempt that it is about.
 pub(super) struct MatchedResult {
-    said: CallbackSaid,
+    report: CallbackReport,
     found: Found,
 }
 
@@ -67,29 +67,29 @@ pub(super) async fn process(
     let Some(recipient) = recipient::find(engine, callback.connection) else {
         return Ok(end(CallbackState::Refused, "The connection was deleted."));
     };
-    let Some((said, exchanges)) = ask_gateway(engine, callback, &recipient).await? else {
+    let Some((report, exchanges)) = ask_gateway(engine, callback, &recipient).await? else {
         return Ok(wait_for_gateway(engine, callback));
     };
-    let said = match said {
-        Ok(said) => said,
+    let report = match report {
+        Ok(report) => report,
         Err(why) => return Ok(gateway_failed(engine, callback, why)),
     };
-    if let Some(why) = said.refused() {
+    if let Some(why) = report.refused() {
         return Ok(end(CallbackState::Refused, why));
     }
-    callback.trusted = Some(said.is_trusted());
-    callback.reference = said.reference();
-    callback.provider_id = said.provider_id();
+    callback.trusted = Some(report.is_trusted());
+    callback.reference = report.reference();
+    callback.provider_id = report.provider_id();
     let ((transaction, attempt), is_proven) = match identity(engine, callback).await? {
         Identity::Unknown => {
-            let has_outcome = said.is_trusted() && said.has_outcome();
+            let has_outcome = report.is_trusted() && report.has_outcome();
             if has_outcome && callback.names().is_empty() {
                 return Ok(nameless(callback));
             }
             return Ok(unmatched(callback));
         }
         Identity::Proven(one) => (one, true),
-        Identity::Disagree(one) if !said.is_trusted() => (one, false),
+        Identity::Disagree(one) if !report.is_trusted() => (one, false),
         // Another charge with the reference of an attempt that has succeeded: the order is paid
         // already.
         Identity::Disagree(one) if has_succeeded(engine, one).await? => (one, true),
@@ -107,9 +107,15 @@ pub(super) async fn process(
     let found = Found {
         transaction,
         attempt,
-        is_trusted: said.is_trusted() && is_proven,
+        is_trusted: report.is_trusted() && is_proven,
     };
-    apply_result(engine, callback, MatchedResult { said, found }, &exchanges).await
+    apply_result(
+        engine,
+        callback,
+        MatchedResult { report, found },
+        &exchanges,
+    )
+    .await
 }
 
 /// Attempt that the names in the callback identify.
@@ -164,7 +170,7 @@ struct Found {
     is_trusted: bool,
 }
 
-type CallbackAnswer = Result<CallbackSaid, String>;
+type CallbackAnswer = Result<CallbackReport, String>;
 
 /// Asks the gateway to read the callback. `None`: the gateway is not loaded.
 async fn ask_gateway(
@@ -191,8 +197,8 @@ async fn ask_gateway(
     };
     let end = engine.gateways().callback(call).await;
     callback.request = Some(end.shown);
-    callback.failed_version = end.said.is_err().then_some(version);
-    Ok(Some((end.said, end.exchanges)))
+    callback.failed_version = end.report.is_err().then_some(version);
+    Ok(Some((end.report, end.exchanges)))
 }
 
 /// The callback URL that the provider was given. It does not depend on the host of a proxy or on
@@ -297,7 +303,7 @@ async fn apply_result(
     matched: MatchedResult,
     exchanges: &[ProviderCall],
 ) -> Result<Verdict, EngineError> {
-    let MatchedResult { said, found } = &matched;
+    let MatchedResult { report, found } = &matched;
     let tx = engine.transaction(found.transaction).await?;
     let Some(tx) = tx else {
         return Ok(end(
@@ -317,11 +323,11 @@ async fn apply_result(
     }
     let is_trusted =
         found.is_trusted && (callback.reference.is_some() || is_unmistakable(&tx, attempt));
-    let provider_id = said.provider_id();
+    let provider_id = report.provider_id();
     let is_another = attempt.provider_id.is_some()
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
-    let verdict = match said.outcome(found.transaction, attempt.amount) {
+    let verdict = match report.outcome(found.transaction, attempt.amount) {
         // An unreadable report, or one about another charge than ours, only leads to a query. Money
         // of another charge counts: it has our reference.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {

@@ -506,22 +506,22 @@ impl Point {
     }
 
     pub(super) fn line(&self) -> String {
-        let said = format!(
+        let text = format!(
             "store {} sequence {:020} microseconds {:020}",
             self.store,
             self.sequence,
             self.at.as_micros()
         );
-        format!("{said} checksum {:016x}\n", xxh3_64(said.as_bytes()))
+        format!("{text} checksum {:016x}\n", xxh3_64(text.as_bytes()))
     }
 
     pub(super) fn of_line(sector: &[u8]) -> Option<Self> {
         let line = sector.split(|&byte| byte == b'\n').next()?;
-        let (said, sum) = std::str::from_utf8(line).ok()?.split_once(" checksum ")?;
-        if u64::from_str_radix(sum, 16).ok()? != xxh3_64(said.as_bytes()) {
+        let (text, sum) = std::str::from_utf8(line).ok()?.split_once(" checksum ")?;
+        if u64::from_str_radix(sum, 16).ok()? != xxh3_64(text.as_bytes()) {
             return None;
         }
-        let mut words = said.split(' ').skip(1).step_by(2);
+        let mut words = text.split(' ').skip(1).step_by(2);
         Some(Self {
             store: words.next()?.parse().ok()?,
             sequence: words.next()?.parse().ok()?,

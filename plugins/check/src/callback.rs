@@ -91,7 +91,7 @@ impl CallbackScenario<'_> {
         let played = self.stage.play(&begin, &mut script, None).await;
         self.seen.look(self.stage, None, &played);
         let result = match &played.end {
-            End::Ready(said) => serde_json::from_value(said.clone()).ok(),
+            End::Ready(value) => serde_json::from_value(value.clone()).ok(),
             _ => None,
         };
         (played, result)

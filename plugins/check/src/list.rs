@@ -123,7 +123,7 @@ impl Scenario<'_> {
             return Err(Some(why));
         }
         let page: Option<TransactionPage> = match &played.end {
-            End::Ready(said) => serde_json::from_value(said.clone()).ok(),
+            End::Ready(value) => serde_json::from_value(value.clone()).ok(),
             _ => None,
         };
         let page = page.ok_or_else(|| format!("it ends as {}", rules::word(&played.end)))?;

@@ -70,7 +70,7 @@ fn judge(stage: &Stage<'_>, field: &Field, source: &str, good: &Played, report: 
         return report.not_checked(PART, check, "give `options.good` in check.json".to_owned());
     }
     let list = match &good.end {
-        End::Ready(said) => serde_json::from_value::<OptionList>(said.clone()).ok(),
+        End::Ready(value) => serde_json::from_value::<OptionList>(value.clone()).ok(),
         _ => None,
     };
     let Some(OptionList { options }) = list else {

@@ -164,20 +164,23 @@ pub(crate) fn broken(operation: Operation, end: &End) -> Option<String> {
             FaultKind::Unsupported => Some(fault.message.clone()),
             _ => None,
         },
-        End::Ready(said) => {
+        End::Ready(value) => {
             let error = match operation {
-                Operation::CheckConfig => serde_json::from_value::<ConfigCheck>(said.clone()).err(),
+                Operation::CheckConfig => {
+                    serde_json::from_value::<ConfigCheck>(value.clone()).err()
+                }
                 Operation::Options => {
-                    serde_json::from_value::<switchyard_gateway::OptionList>(said.clone()).err()
+                    serde_json::from_value::<switchyard_gateway::OptionList>(value.clone()).err()
                 }
                 Operation::List => {
-                    serde_json::from_value::<switchyard_gateway::TransactionPage>(said.clone())
+                    serde_json::from_value::<switchyard_gateway::TransactionPage>(value.clone())
                         .err()
                 }
                 Operation::Callback => {
-                    serde_json::from_value::<switchyard_gateway::CallbackResult>(said.clone()).err()
+                    serde_json::from_value::<switchyard_gateway::CallbackResult>(value.clone())
+                        .err()
                 }
-                _ => serde_json::from_value::<Outcome>(said.clone()).err(),
+                _ => serde_json::from_value::<Outcome>(value.clone()).err(),
             };
             error.map(|error| format!("ends in no outcome of the contract: {error}"))
         }
@@ -194,7 +197,7 @@ pub(crate) fn invented(operation: Operation, end: &End) -> Option<String> {
 
 pub(crate) fn outcome(end: &End) -> Option<Outcome> {
     match end {
-        End::Ready(said) => serde_json::from_value(said.clone()).ok(),
+        End::Ready(value) => serde_json::from_value(value.clone()).ok(),
         _ => None,
     }
 }
@@ -252,11 +255,11 @@ pub(crate) fn action(part: &'static str, action: PayerAction, asked: &Money, rep
 }
 
 fn config_trouble(mood: ProviderBehavior, end: &End) -> Option<String> {
-    let End::Ready(said) = end else {
+    let End::Ready(value) = end else {
         return (mood == ProviderBehavior::Unauthorized)
             .then(|| "ends in a fault, and the provider refused the credentials: answer `Refused` with the field".into());
     };
-    match (serde_json::from_value::<ConfigCheck>(said.clone()).ok()?, mood) {
+    match (serde_json::from_value::<ConfigCheck>(value.clone()).ok()?, mood) {
         (ConfigCheck::Refused { .. }, ProviderBehavior::Unauthorized) => None,
         (ConfigCheck::Works { .. }, _) => Some("says that the keys work, and nobody said so: look at status and body".into()),
         (ConfigCheck::Refused { .. }, _) => {
@@ -271,7 +274,7 @@ pub(crate) fn word(end: &End) -> String {
         End::Fault(fault) => format!("fault: {}", fault.message),
         End::Broken(why) => why.clone(),
         End::Cancelled => "cancelled".into(),
-        End::Ready(said) => match serde_json::from_value::<Outcome>(said.clone()) {
+        End::Ready(value) => match serde_json::from_value::<Outcome>(value.clone()) {
             Ok(Outcome::Succeeded { .. }) => "succeeded".into(),
             Ok(Outcome::Declined { provider_code, .. }) => {
                 format!("declined {}", provider_code.unwrap_or_default())
@@ -279,7 +282,7 @@ pub(crate) fn word(end: &End) -> String {
             Ok(Outcome::Pending { .. }) => "pending".into(),
             Ok(Outcome::Unknown { why }) => format!("unknown: {why}"),
             Ok(Outcome::NotFound { .. }) => "not found".into(),
-            Err(_) => said.to_string(),
+            Err(_) => value.to_string(),
         },
     };
     let mut short: String = text.chars().take(90).collect();

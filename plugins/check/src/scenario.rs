@@ -205,8 +205,8 @@ impl Scenario<'_> {
             return true;
         }
         let is_good = match self.operation {
-            Operation::CheckConfig => matches!(&good.end, End::Ready(said) if matches!(
-                serde_json::from_value(said.clone()), Ok(ConfigCheck::Works { .. }))),
+            Operation::CheckConfig => matches!(&good.end, End::Ready(value) if matches!(
+                serde_json::from_value(value.clone()), Ok(ConfigCheck::Works { .. }))),
             // To be called off is to end without money.
             Operation::Cancel => matches!(
                 rules::outcome(&good.end),

@@ -70,7 +70,7 @@ pub(crate) struct Script<'a> {
     is_from_the_start: bool,
     echo: Echo,
     has_begun: bool,
-    said: Vec<usize>,
+    uses: Vec<usize>,
     /// Requests that no sample answers.
     pub unanswered: Vec<String>,
 }
@@ -88,7 +88,7 @@ impl<'a> Script<'a> {
             is_from_the_start: from_the_start,
             echo,
             has_begun: false,
-            said: vec![0; answers.len()],
+            uses: vec![0; answers.len()],
             unanswered: Vec::new(),
         }
     }
@@ -147,7 +147,7 @@ impl<'a> Script<'a> {
             .collect();
         let next = fitting
             .iter()
-            .find(|at| self.said[**at] == 0)
+            .find(|at| self.uses[**at] == 0)
             .or(fitting.last());
         let Some(at) = next.copied() else {
             let path = request
@@ -159,7 +159,7 @@ impl<'a> Script<'a> {
             self.unanswered.push(format!("{} /{path}", request.method));
             return response(200, &[("content-type", "application/json")], "{}");
         };
-        self.said[at] += 1;
+        self.uses[at] += 1;
         let answer = &self.answers[at];
         let mut headers = answer.headers.clone();
         if !answer.body.is_string() {

@@ -145,11 +145,11 @@ fn waiting(kept: &AttemptState, asked: &Money) -> Outcome {
 
 fn not_offered(coins: &[RequestedCoin]) -> Outcome {
     let symbols: Vec<&str> = coins.iter().map(|coin| coin.symbol.as_str()).collect();
-    let said = format!(
+    let message = format!(
         "This coin is not taken here. Taken: {}.",
         symbols.join(", ")
     );
-    Outcome::declined(DeclineReason::NotPermitted, said)
+    Outcome::declined(DeclineReason::NotPermitted, message)
         .with_provider_code("coin_not_taken")
         .about_field("coin")
         .and_retryable()
@@ -190,8 +190,8 @@ async fn fresh_address(
         for contract in coins.iter().filter_map(|coin| coin.contract.as_deref()) {
             asks.push(node::balance(address, Some(contract), "latest"));
         }
-        let said = node.ask(&asks).await?;
-        let amounts: Result<Vec<U256>, Fault> = said.iter().map(node::amount).collect();
+        let replies = node.ask(&asks).await?;
+        let amounts: Result<Vec<U256>, Fault> = replies.iter().map(node::amount).collect();
         if amounts?.iter().all(U256::is_zero) {
             return Ok((index, address));
         }
@@ -230,25 +230,25 @@ async fn look(cx: &Context, settings: &Settings, kept: &AttemptState) -> Result<
             .flatten()
             .map(|number| node::block(&node::at(*number))),
     );
-    let said = node.ask(&asks).await?;
-    let (balances, blocks) = said[1..].split_at(2 * kept.coins.len());
+    let replies = node.ask(&asks).await?;
+    let (balances, blocks) = replies[1..].split_at(2 * kept.coins.len());
     let read = |from: usize| {
         let own = balances.iter().skip(from).step_by(2);
-        own.map(|said| node::amount(said).ok()).collect()
+        own.map(|reply| node::amount(reply).ok()).collect()
     };
     let mut blocks = blocks.iter();
     let mut hash = |known: Option<u64>| -> Result<Option<String>, Fault> {
-        let Some((_, said)) = known.zip(blocks.next()) else {
+        let Some((_, reply)) = known.zip(blocks.next()) else {
             return Ok(None);
         };
         // Above the head there is no block: it was dropped.
-        match said {
+        match reply {
             Ok(block) if block.is_null() => Ok(None),
-            said => node::read_block(said).map(|block| Some(block.hash)),
+            reply => node::read_block(reply).map(|block| Some(block.hash)),
         }
     };
     Ok(Look {
-        confirmed: node::read_block(&said[0])?,
+        confirmed: node::read_block(&replies[0])?,
         units_latest: read(0),
         units_confirmed: read(1),
         hash_of_seen: hash(known[0])?,
@@ -270,11 +270,11 @@ async fn check_chain(
     settings: &Settings,
 ) -> Result<Result<String, ConfigError>, Fault> {
     let node = Node::new(cx, &settings.rpc_url);
-    let said = match node.ask(&node::head()).await {
+    let replies = match node.ask(&node::head()).await {
         Err(refused) if refused.kind == FaultKind::Config => return Ok(Err(at_node(refused))),
-        said => said?,
+        replies => replies?,
     };
-    let head = match node::read_head(&said, settings.chain_id) {
+    let head = match node::read_head(&replies, settings.chain_id) {
         Err(fault) => return Ok(Err(at_node(fault))),
         Ok(head) => head,
     };
@@ -288,8 +288,8 @@ async fn check_chain(
     let confirmed = node::at(confirmed_number(&head, settings.confirmations));
     let mut asks = vec![node::balance(address, None, &confirmed)];
     asks.extend(settings.coins.iter().filter_map(node::decimals));
-    let said = node.ask(&asks).await?;
-    Ok(judge_chain(settings, address, &said))
+    let replies = node.ask(&asks).await?;
+    Ok(judge_chain(settings, address, &replies))
 }
 
 fn at_node(fault: Fault) -> ConfigError {
@@ -308,17 +308,17 @@ fn at_node(fault: Fault) -> ConfigError {
 fn judge_chain(
     settings: &Settings,
     address: Address,
-    said: &[NodeAnswer],
+    replies: &[NodeAnswer],
 ) -> Result<String, ConfigError> {
     let number = settings.first_index;
-    node::amount(&said[0]).map_err(at_node)?;
+    node::amount(&replies[0]).map_err(at_node)?;
     let tokens = settings.coins.iter().filter(|coin| coin.contract.is_some());
-    for (coin, said) in tokens.zip(&said[1..]) {
+    for (coin, reply) in tokens.zip(&replies[1..]) {
         let wrong = |why: String| ConfigError {
             field: "tokens",
             message: format!("{}: {why}", coin.symbol),
         };
-        let is = node::number(said).map_err(|fault| wrong(fault.message))?;
+        let is = node::number(reply).map_err(|fault| wrong(fault.message))?;
         if is != u64::from(coin.decimals) {
             let why = format!("the contract has {is} decimals, not {}", coin.decimals);
             return Err(wrong(why));

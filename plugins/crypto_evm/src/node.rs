@@ -55,9 +55,9 @@ impl<'c> Node<'c> {
         let answers = match response.json::<Value>()? {
             Value::Array(answers) => answers,
             other => {
-                let said = error(&other).unwrap_or_else(|| "something else".to_owned());
+                let text = error(&other).unwrap_or_else(|| "something else".to_owned());
                 return Err(Fault::provider(format!(
-                    "the node does not answer a batch of {} requests: {said}",
+                    "the node does not answer a batch of {} requests: {text}",
                     asks.len()
                 )));
             }
@@ -77,14 +77,14 @@ pub fn head() -> [Ask; 2] {
 }
 
 /// The newest block, of the chain that it has to be.
-pub fn read_head(said: &[NodeAnswer], chain_id: u64) -> Result<Block, Fault> {
-    let is = number(&said[0])?;
+pub fn read_head(replies: &[NodeAnswer], chain_id: u64) -> Result<Block, Fault> {
+    let is = number(&replies[0])?;
     if is != chain_id {
         return Err(Fault::config(format!(
             "chain_id: the node at rpc_url is of chain {is}, and {chain_id} was entered"
         )));
     }
-    read_block(&said[1])
+    read_block(&replies[1])
 }
 
 fn chain() -> Ask {
@@ -126,8 +126,8 @@ pub fn at(number: u64) -> String {
 }
 
 /// A quantity or a word of 32 bytes.
-pub fn amount(said: &NodeAnswer) -> Result<U256, Fault> {
-    let value = said
+pub fn amount(reply: &NodeAnswer) -> Result<U256, Fault> {
+    let value = reply
         .as_ref()
         .map_err(|error| Fault::provider(format!("the node says: {error}")))?;
     value
@@ -139,13 +139,13 @@ pub fn amount(said: &NodeAnswer) -> Result<U256, Fault> {
         })
 }
 
-pub fn number(said: &NodeAnswer) -> Result<u64, Fault> {
-    u64::try_from(amount(said)?)
+pub fn number(reply: &NodeAnswer) -> Result<u64, Fault> {
+    u64::try_from(amount(reply)?)
         .map_err(|_| Fault::provider("the node answered a number that is too large"))
 }
 
-pub fn read_block(said: &NodeAnswer) -> Result<Block, Fault> {
-    let field = |name: &str| match said {
+pub fn read_block(reply: &NodeAnswer) -> Result<Block, Fault> {
+    let field = |name: &str| match reply {
         Ok(Value::Object(block)) => block
             .get(name)
             .cloned()

@@ -316,13 +316,13 @@ impl AttemptState {
             // Not worth the smallest unit of the price: anybody can send this much to anybody.
             format!("No more than {}", self.amounts(units))
         };
-        let said = format!(
+        let message = format!(
             "{came} came to {} by {until}; {} was asked.",
             self.address,
             self.amount_of_quote()
         );
         // No provider has a code for it: the word is this gateway's.
-        Outcome::declined(DeclineReason::Expired, said)
+        Outcome::declined(DeclineReason::Expired, message)
             .with_provider_code("not_paid")
             .with_provider_id(&self.address)
     }

@@ -35,19 +35,19 @@ pub fn read(api: &Api<'_>, callback: &Callback) -> Result<CallbackResult, Fault>
     } else if let Err(why) = authenticate(secret, callback, &body) {
         return Ok(CallbackResult::refused(why));
     }
-    let Ok(said) = serde_json::from_slice::<CallbackBody>(&body) else {
+    let Ok(callback) = serde_json::from_slice::<CallbackBody>(&body) else {
         return Err(Fault::provider(
             "a callback that is no callback of Flutterwave",
         ));
     };
-    let name = match said.event.as_str() {
+    let name = match callback.event.as_str() {
         "charge.completed" => "tx_ref",
         "transfer.completed" => "reference",
         // The dashboard's own test, and events that are about no attempt.
         _ if is_authentic => return Ok(CallbackResult::nothing()),
         _ => return Ok(CallbackResult::hint()),
     };
-    match said.data.get(name).and_then(Value::as_str) {
+    match callback.data.get(name).and_then(Value::as_str) {
         Some(reference) => Ok(CallbackResult::hint().about(reference)),
         None => Err(Fault::provider("a callback without a reference of ours")),
     }

@@ -77,8 +77,8 @@ impl Gateway for Stripe {
         match answer.status {
             200..=299 => Ok(ConfigCheck::Works { account: None }),
             401 | 403 => {
-                let said = api::error_text(&answer);
-                Ok(refused(format!("Stripe refuses the secret key: {said}")))
+                let message = api::error_text(&answer);
+                Ok(refused(format!("Stripe refuses the secret key: {message}")))
             }
             status => Err(Fault::provider(format!("Stripe answered {status}"))),
         }

@@ -45,10 +45,10 @@ pub async fn accept(
     State(state): State<ApiState>,
     asking: Asking,
     Name(sha256): Name,
-    Body(said): Body<ChangeReason>,
+    Body(change): Body<ChangeReason>,
 ) -> Answer {
     let gateways = state.engine().gateways();
-    let by = by(&asking, said.why.as_deref());
+    let by = by(&asking, change.why.as_deref());
     let added = gateways.accept(&sha256, &by).await;
     taken(&state, added).await
 }

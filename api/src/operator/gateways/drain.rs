@@ -24,9 +24,9 @@ pub async fn drain(
     State(state): State<ApiState>,
     asking: Asking,
     Name(name): Name,
-    Body(said): Body<ChangeReason>,
+    Body(change): Body<ChangeReason>,
 ) -> Answer {
-    let by = by(&asking, said.why.as_deref());
+    let by = by(&asking, change.why.as_deref());
     let overview = state.engine().gateways().drain(&name, &by).await?;
     ok("Gateway is being drained", &view::shown(&overview))
 }

@@ -24,13 +24,13 @@ pub async fn quarantine(
     State(state): State<ApiState>,
     asking: Asking,
     Name(name): Name,
-    Body(said): Body<VersionChange>,
+    Body(change): Body<VersionChange>,
 ) -> Answer {
-    let by = by(&asking, said.why.as_deref());
+    let by = by(&asking, change.why.as_deref());
     let overview = state
         .engine()
         .gateways()
-        .quarantine(&name, said.version.as_deref(), &by)
+        .quarantine(&name, change.version.as_deref(), &by)
         .await?;
     ok("Gateway put into quarantine", &view::shown(&overview))
 }

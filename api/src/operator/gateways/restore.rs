@@ -22,13 +22,13 @@ pub async fn restore(
     State(state): State<ApiState>,
     asking: Asking,
     Name(name): Name,
-    Body(said): Body<VersionChange>,
+    Body(change): Body<VersionChange>,
 ) -> Answer {
-    let by = by(&asking, said.why.as_deref());
+    let by = by(&asking, change.why.as_deref());
     let overview = state
         .engine()
         .gateways()
-        .restore(&name, said.version.as_deref(), &by)
+        .restore(&name, change.version.as_deref(), &by)
         .await?;
     ok("Gateway restored successfully", &view::shown(&overview))
 }

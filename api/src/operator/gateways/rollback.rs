@@ -22,13 +22,13 @@ pub async fn roll_back(
     State(state): State<ApiState>,
     asking: Asking,
     Name(name): Name,
-    Body(said): Body<VersionChange>,
+    Body(change): Body<VersionChange>,
 ) -> Answer {
-    let by = by(&asking, said.why.as_deref());
+    let by = by(&asking, change.why.as_deref());
     let overview = state
         .engine()
         .gateways()
-        .roll_back(&name, said.version.as_deref(), &by)
+        .roll_back(&name, change.version.as_deref(), &by)
         .await?;
     ok("Gateway rolled back successfully", &view::shown(&overview))
 }

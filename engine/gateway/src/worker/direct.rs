@@ -61,8 +61,8 @@ impl BareCall {
     }
 }
 
-fn stepped(said: Result<(Step, Option<WorkerCall>), StepError>) -> DirectStep {
-    match said {
+fn stepped(result: Result<(Step, Option<WorkerCall>), StepError>) -> DirectStep {
+    match result {
         Ok((Step::Ready(message), _)) => DirectStep::Ready(message),
         Ok((Step::Pending(message), Some(running))) => {
             DirectStep::Pending(message, BareCall(running))
