@@ -200,7 +200,7 @@ const ADVICE: &[(&str, &str)] = &[
     ("failed to inspect", GATEWAY),
     (
         "failed to read the gateway folder",
-        "Examine rights and mount of `gateways.folder`",
+        "Examine rights and mount of `gateways.dir`",
     ),
     (
         "failed to back up",
