@@ -289,9 +289,10 @@ A `PATCH` leaves omitted fields unchanged; `null` removes a value. Unknown field
 query parameters are refused.
 
 Each change, each reading of a webhook's secret and each export has an audit line in the log: \
-`operator action` with `operator.name`, `client.address`, `audit.action` (`change`, `read a secret` \
-or `export transactions`), `audit.object` (the path), `audit.fields` (names of the given fields, never values), `audit.created` (id of the \
-created object), `http.method`, `http.status` and the time.
+`operator action` with `operator.name`, `client.address`, `audit.action` (`change`, `read a \
+secret` or `export transactions`), `audit.object` (the path), `audit.fields` (names of the \
+given fields, never values), `audit.created` (id of the created object), `http.method`, \
+`http.status` and the time.
 ";
 
 #[cfg(test)]

@@ -397,7 +397,7 @@ fn warn_of_development(settings: &Settings, engine: &Engine) {
                     connection.id = %connection.id,
                     gateway.name = connection.gateway,
                     app.id = %app.id,
-                    advice = "it moves no money and reports success: disable or delete its connection",
+                    advice = "it moves no money: disable or delete its connection",
                     "a test gateway serves live"
                 );
             }
