@@ -357,9 +357,7 @@ impl Installation {
             .unwrap();
         let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
         let mut lines = log.by_ref().map(Result::unwrap);
-        let serving = lines
-            .find(|line| line.contains("Switchyard serves."))
-            .unwrap();
+        let serving = lines.find(|line| line.contains("server started")).unwrap();
         let serving: Value = serde_json::from_str(&serving).unwrap();
         let url = format!("http://{}", serving["admin_address"].as_str().unwrap());
         Self {
@@ -448,7 +446,7 @@ fn an_installation_is_set_up_with_the_command_line_alone_and_its_log_holds_no_se
     let told = |line: &&String| {
         [
             "request.id",
-            "operator change",
+            "operator action",
             "client.address",
             "audit.object",
         ]

@@ -357,3 +357,71 @@ async fn without_a_collector_webhooks_name_no_trace() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// Checks that a request and the commands below it name the transaction. Returns the request.
+fn assert_names<'s>(spans: &'s [Span], name: &str, id: &str) -> &'s Span {
+    let request = child(spans, name, CLIENT_SPAN);
+    assert_eq!(
+        request.attributes.get("transaction.id").map(String::as_str),
+        Some(id),
+        "{name}"
+    );
+    request
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkout_is_one_trace_from_the_confirmation_to_the_webhook() -> anyhow::Result<()> {
+    let collector = Collector::start().await?;
+    let mut server = traced(&collector).await?;
+    let receiver = Receiver::start().await?;
+    server.add_webhook(&receiver.url(), SECRET).await?;
+    let made = server
+        .merchant()
+        .post("/v1/payments/initialize", &payment("A teapot"))
+        .await?;
+    let id = made.expect(201)?.data("id")?.to_owned();
+    client::pays(&inside(server.stranger(), TRACE), &id, PAYS).await?;
+    let is_told = |spans: &[Span]| {
+        let mut names = spans
+            .iter()
+            .filter_map(|span| span.attributes.get("event.name"));
+        names.any(|name| name == "payment.success")
+    };
+    let spans = collector.trace(TRACE, is_told).await?;
+    let confirm = assert_names(&spans, "POST /checkout/{id}/confirm", &id);
+    let command = child(&spans, "transaction command", &confirm.id);
+    assert_eq!(command.attributes["command"], "confirm");
+    let call = child(&spans, "gateway call", &command.id);
+    assert_eq!(call.attributes["transaction.id"], id);
+    server.stop().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_change_is_one_trace_to_the_webhook() -> anyhow::Result<()> {
+    let collector = Collector::start().await?;
+    let mut server = traced(&collector).await?;
+    let receiver = Receiver::start().await?;
+    server.add_webhook(&receiver.url(), SECRET).await?;
+    let made = server
+        .merchant()
+        .post("/v1/payments/initialize", &payment("A teapot"))
+        .await?;
+    let id = made.expect(201)?.data("id")?.to_owned();
+    let cancelled = inside(server.operator(), TRACE)
+        .post(
+            &format!("/operator/v1/transactions/{id}/cancel"),
+            &json!({ "note": "a duplicate" }),
+        )
+        .await?;
+    cancelled.expect(200)?;
+    let is_told = |spans: &[Span]| count(spans, "webhook delivery") == 1;
+    let spans = collector.trace(TRACE, is_told).await?;
+    let name = "POST /operator/v1/transactions/{transaction}/cancel";
+    let request = assert_names(&spans, name, &id);
+    let command = child(&spans, "transaction command", &request.id);
+    let told = child(&spans, "webhook delivery", &command.id);
+    assert_eq!(told.attributes["event.name"], "payment.cancelled");
+    server.stop().await?;
+    Ok(())
+}

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream, StreamExt};
 use switchyard_core::ids::TransactionId;
 use switchyard_engine::engine::Engine;
+use switchyard_system::trace::TraceContext;
 
 use super::request::CheckoutRequest;
 use super::step::{Step, current_step, mark};
@@ -49,7 +50,8 @@ pub async fn events(request: CheckoutRequest) -> Response {
         let engine = engine.clone();
         // Somebody watches: the provider is asked, as often as the engine allows. Nobody waits for
         // the answer; it comes as an event.
-        tokio::spawn(async move { engine.verify(id).await });
+        let asked = async move { engine.verify(id).await };
+        tokio::spawn(TraceContext::current().scope(asked));
     }
     let draining = request.state().draining().clone();
     let end = async move {

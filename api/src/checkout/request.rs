@@ -15,6 +15,7 @@ use switchyard_core::ids::{PaymentId, TransactionId};
 use switchyard_core::transaction::{ClientContext, Refusal, State};
 use switchyard_engine::access::App;
 use switchyard_engine::engine::{Engine, EngineError};
+use switchyard_system::trace::TraceContext;
 
 use super::answers::FormState;
 use super::error_page::{self, ErrorPage};
@@ -24,6 +25,7 @@ use super::offer;
 use super::page_context::{PageContext, Visitor};
 use super::state::{CheckoutState, ConfirmLock};
 use crate::client;
+use crate::operations::note_transaction;
 use crate::pages::headers::Nonce;
 use crate::pages::messages;
 use switchyard_core::language::Language;
@@ -81,6 +83,7 @@ async fn load(
             return Err(error_page::page(&visitor, error_page_for(id, &error), home));
         }
     };
+    note_transaction(tx.id);
     let app = engine.access().app(tx.app).ok_or_else(missing)?;
     let context = PageContext {
         visitor: visitor(Some(&app)),
@@ -260,7 +263,8 @@ impl CheckoutRequest {
     /// Has the provider asked, and waits a moment for its word. The question outlives the wait.
     pub async fn ask_provider(&mut self, at_most: Duration) {
         let (engine, id) = (self.engine().clone(), self.context.tx.id);
-        let asked = tokio::spawn(async move { engine.verify(id).await });
+        let asked = async move { engine.verify(id).await };
+        let asked = tokio::spawn(TraceContext::current().scope(asked));
         if let Ok(Ok(Ok(Some(tx)))) = tokio::time::timeout(at_most, asked).await {
             self.context.tx = tx;
         } else if let Ok(Some(tx)) = self.engine().transaction(id).await {

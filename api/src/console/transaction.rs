@@ -17,6 +17,7 @@ use super::page::{Failed, Page, Scoped};
 use super::text::Text;
 use super::timeline::{self, Entry};
 use super::{answer, shown};
+use crate::operations::note_transaction;
 use crate::operator::full_view;
 
 #[derive(Template)]
@@ -99,6 +100,7 @@ async fn show(page: &Page, kind: Kind, id: &str) -> Result<Response, Failed> {
 pub async fn one_of_scope(page: &Page, kind: Kind, id: &str) -> Result<Arc<Transaction>, Failed> {
     let scope = page.scope().ok_or(Failed::NotFound)?;
     let id: TransactionId = id.parse().map_err(|_| Failed::NotFound)?;
+    note_transaction(id);
     let found = page.state.engine().transaction(id).await?;
     found
         .filter(|tx| tx.app == scope.app.id && tx.environment == scope.environment)

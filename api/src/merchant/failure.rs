@@ -29,7 +29,7 @@ impl From<EngineError> for ApiError {
             }
             EngineError::Stopping | EngineError::Overtaken => Self::unavailable(),
             other => {
-                tracing::error!(error = %other, "The engine failed.");
+                tracing::error!(error = %other, "engine failed");
                 Self::internal()
             }
         }

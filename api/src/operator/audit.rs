@@ -58,10 +58,10 @@ impl Request {
     /// Writes the audit line of a change, of a secret that was read and of an export.
     pub fn log(self, status: u16, created: Option<&Created>) {
         let is_read = matches!(self.method, Method::GET | Method::HEAD);
-        let what = match is_read {
-            false => "operator change",
-            true if self.object.ends_with("/secret") => "operator read a secret",
-            true if self.object.ends_with(".csv") => "operator exported transactions",
+        let action = match is_read {
+            false => "change",
+            true if self.object.ends_with("/secret") => "read a secret",
+            true if self.object.ends_with(".csv") => "export transactions",
             true => return,
         };
         if !is_read {
@@ -70,12 +70,13 @@ impl Request {
         tracing::info!(
             operator.name = self.operator.name,
             client.address = self.client,
+            audit.action = action,
             audit.object = self.object,
             audit.fields = self.fields.listed(),
             audit.created = created.map(|created| created.0.as_str()),
             http.method = %self.method,
             http.status = status,
-            "{what}",
+            "operator action",
         );
     }
 }

@@ -6,6 +6,7 @@ use axum::http::header::WWW_AUTHENTICATE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use switchyard_engine::access::Unauthorized;
+use switchyard_system::trace::TraceContext;
 use tracing::Instrument as _;
 
 use super::audit::{self, Created, Fields};
@@ -54,7 +55,8 @@ pub async fn require_operator(
         );
         response
     };
-    match tokio::spawn(change.in_current_span()).await {
+    let change = TraceContext::current().scope(change.in_current_span());
+    match tokio::spawn(change).await {
         Ok(response) => response,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
@@ -189,13 +191,13 @@ mod tests {
         let _permit = begun.acquire().await.unwrap();
         request.abort();
         assert!(request.await.is_err_and(|error| error.is_cancelled()));
-        assert!(!log.text().contains("operator change"));
+        assert!(!log.text().contains("operator action"));
         may_end.add_permits(1);
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
         let text = log.text();
-        assert!(text.contains("operator change"), "{text}");
+        assert!(text.contains("operator action"), "{text}");
         assert!(text.contains("/apps"), "{text}");
     }
 }

@@ -14,6 +14,7 @@ use super::input::{Body, Id, QueryParams, end, ok};
 use super::manual_resolution::{note, signature};
 use super::transactions::full_view;
 use crate::openapi::Success;
+use crate::operations::note_transaction;
 use crate::state::ApiState;
 
 /// The routes of cases.
@@ -79,6 +80,7 @@ async fn list(
 async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
     let found = state.engine().case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
+    note_transaction(found.transaction.id);
     let case = CaseDetail {
         case: CaseFacts::new(&found, state.engine().clock().now()),
         transaction: full_view(&state, found.transaction.id).await?,
@@ -104,11 +106,9 @@ async fn close(
     Body(asked): Body<CloseCase>,
 ) -> Answer {
     let note = note(asked.note)?;
-    state
-        .engine()
-        .case(id)
-        .await?
-        .ok_or_else(|| not_found("case"))?;
+    let found = state.engine().case(id).await?;
+    let found = found.ok_or_else(|| not_found("case"))?;
+    note_transaction(found.transaction.id);
     let closed = state
         .engine()
         .close_case(id, signature(operator), note)

@@ -288,10 +288,11 @@ identifies the request.
 A `PATCH` leaves omitted fields unchanged; `null` removes a value. Unknown fields and unknown \
 query parameters are refused.
 
-Each change, and each reading of a webhook's secret, has an audit line in the log: `operator \
-change` or `operator read a secret` with `operator.name`, `client.address`, `audit.object` (the \
-path), `audit.fields` (names of the given fields, never values), `audit.created` (id of the \
-created object), `http.method`, `http.status` and the time.
+Each change, each reading of a webhook's secret and each export has an audit line in the log: \
+`operator action` with `operator.name`, `client.address`, `audit.action` (`change`, `read a \
+secret` or `export transactions`), `audit.object` (the path), `audit.fields` (names of the \
+given fields, never values), `audit.created` (id of the created object), `http.method`, \
+`http.status` and the time.
 ";
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ impl Schedule {
                 if ignored.insert(path.clone()) {
                     tracing::warn!(
                         backup = %path.display(),
-                        "ignored a backup that is named by a time that is still to come"
+                        "ignored a backup of a future time"
                     );
                 }
             }

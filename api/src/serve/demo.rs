@@ -75,7 +75,7 @@ enum End {
 /// When the engine cannot start, or refuses a transaction.
 pub async fn fill(settings: &Settings, vault: Vault, ids: Ids) -> anyhow::Result<()> {
     if settings.store_path().exists() {
-        tracing::warn!("--demo has no effect: the data folder has a store already");
+        tracing::warn!("demo data not made, the data folder has a store already");
         return Ok(());
     }
     let end = Clock::wall().now().minus(Duration::from_secs(60));

@@ -40,7 +40,7 @@ impl Listeners {
             admin_address = %admin,
             public_url = settings.public_url(),
             console_url = settings.has_console().then(|| settings.console_url()),
-            "Switchyard serves."
+            "server started"
         );
         Ok(())
     }

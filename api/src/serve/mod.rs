@@ -243,8 +243,8 @@ fn warn_of_hold(engine: &Engine) {
     }
     tracing::warn!(
         since = %held.since,
-        "HELD: no payout is sent and no payment attempt starts. Read `switchyard release --report`, \
-         then run `switchyard release`"
+        advice = "read `switchyard release --report`, then run `switchyard release`",
+        "store is held, no payout is sent and no payment attempt starts"
     );
 }
 
@@ -397,8 +397,8 @@ fn warn_of_development(settings: &Settings, engine: &Engine) {
                     connection.id = %connection.id,
                     gateway.name = connection.gateway,
                     app.id = %app.id,
-                    "a test gateway serves live: it moves no money and reports success; disable or \
-                     delete its connection"
+                    advice = "it moves no money: disable or delete its connection",
+                    "a test gateway serves live"
                 );
             }
         }
@@ -406,8 +406,8 @@ fn warn_of_development(settings: &Settings, engine: &Engine) {
     if let Some(token) = engine.access().development_token() {
         tracing::warn!(
             token.id = %token.id,
-            "the operator token of development mode is valid: delete it with `switchyard tokens \
-             delete`"
+            advice = "delete it with `switchyard tokens delete`",
+            "the operator token of development mode is valid"
         );
     }
 }

@@ -285,9 +285,15 @@ impl CallDriver<'_> {
         for line in lines.iter().take(LOG_LINES) {
             let text = self.redactor.sentence(&line.text);
             match line.level {
-                LogLevel::Debug => tracing::debug!(gateway.name = name, "{text}"),
-                LogLevel::Info => tracing::info!(gateway.name = name, "{text}"),
-                LogLevel::Warn => tracing::warn!(gateway.name = name, "{text}"),
+                LogLevel::Debug => {
+                    tracing::debug!(gateway.name = name, gateway.text = text, "gateway log line")
+                }
+                LogLevel::Info => {
+                    tracing::info!(gateway.name = name, gateway.text = text, "gateway log line")
+                }
+                LogLevel::Warn => {
+                    tracing::warn!(gateway.name = name, gateway.text = text, "gateway log line")
+                }
             }
         }
     }

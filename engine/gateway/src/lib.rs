@@ -78,6 +78,8 @@ pub use self::life::{
     FolderWatch, Incoming, LifeError, Overview, Pin, Proposal, Record, Source, State,
     StoredVersion, VersionView, Widening,
 };
+#[cfg(any(test, feature = "testing"))]
+pub use self::life::{VersionState, VersionTransition, version_transitions};
 pub use self::list::{Listed, Listing, ListingCall};
 pub use self::options::OptionsCall;
 pub use self::outcome::is_shown;
@@ -253,7 +255,9 @@ impl Gateways {
             Err(refused) => {
                 tracing::error!(
                     gateway.name = name,
-                    "failed to load an earlier gateway version: {refused}"
+                    gateway.sha256 = sha256,
+                    reason = %refused,
+                    "failed to load an earlier gateway version"
                 );
                 None
             }

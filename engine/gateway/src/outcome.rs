@@ -204,8 +204,9 @@ fn log_fault(subject: &Subject<'_>, fault: &'static str, named: &str) {
         gateway.name = subject.manifest.name,
         gateway.version = subject.manifest.version,
         transaction.id = %subject.transaction,
+        fault,
         amount = subject.redactor.sentence(named),
-        "{fault}"
+        "gateway reported an implausible outcome"
     );
 }
 

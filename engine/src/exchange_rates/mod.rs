@@ -318,7 +318,7 @@ impl ExchangeRates {
                 }
                 Err(error) => {
                     metrics::counter!("switchyard_exchange_fetches_failed_total").increment(1);
-                    tracing::warn!(%error, "failed to fetch exchange rates, using the last ones until they are too old");
+                    tracing::warn!(%error, "failed to fetch exchange rates, using the last ones");
                     every.min(RETRY)
                 }
             };

@@ -44,7 +44,7 @@ impl UnattemptedMails {
         if hour.mails == MAILS_WITHOUT_ATTEMPT_AN_HOUR && is_admitted {
             tracing::warn!(
                 app.id = %app,
-                "mails about payments without an attempt are left out for the rest of the hour"
+                "mails about payments without an attempt are left out for an hour"
             );
         }
         is_admitted

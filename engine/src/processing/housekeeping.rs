@@ -62,8 +62,7 @@ fn detect_clock_change(engine: &Engine, known: &mut i64) {
     if (set_by - *known).abs() > CLOCK_DRIFT {
         tracing::warn!(
             seconds = set_by,
-            "The machine's clock was set since this program started. Timers and stored times go on as if it had not been; signatures go by \
-             the clock as it is. A restart brings the two together."
+            "the machine's clock was set since the start"
         );
         *known = set_by;
     }

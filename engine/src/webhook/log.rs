@@ -108,6 +108,66 @@ pub enum DeliveryStatus {
     Failed,
 }
 
+/// What changes the status of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryChange {
+    /// The receiver answered 200, perhaps after the delivery had ended.
+    Acknowledged,
+    /// An attempt failed, and another one follows.
+    Refused,
+    /// The last attempt failed.
+    Exhausted,
+    /// The webhook was disabled.
+    Disabled,
+    /// Sent again, by an operator or the merchant.
+    Replayed,
+}
+
+impl DeliveryStatus {
+    pub const ALL: [Self; 3] = [Self::Waiting, Self::Delivered, Self::Failed];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Status after a change. A delivery that has ended is not affected by what only ends one that
+    /// waits.
+    pub const fn after(self, change: DeliveryChange) -> Self {
+        match (self, change) {
+            (_, DeliveryChange::Acknowledged) => Self::Delivered,
+            (_, DeliveryChange::Replayed) | (Self::Waiting, DeliveryChange::Refused) => {
+                Self::Waiting
+            }
+            (Self::Waiting, DeliveryChange::Exhausted | DeliveryChange::Disabled) => Self::Failed,
+            (Self::Delivered | Self::Failed, _) => self,
+        }
+    }
+}
+
+impl DeliveryChange {
+    pub const ALL: [Self; 5] = [
+        Self::Acknowledged,
+        Self::Refused,
+        Self::Exhausted,
+        Self::Disabled,
+        Self::Replayed,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Acknowledged => "acknowledged",
+            Self::Refused => "refused",
+            Self::Exhausted => "exhausted",
+            Self::Disabled => "disabled",
+            Self::Replayed => "replayed",
+        }
+    }
+}
+
 /// Error while reading the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {

@@ -40,7 +40,9 @@ use std::time::Duration;
 use actix::ArbiterHandle;
 use tokio::runtime::Handle;
 
-pub use self::log::{Attempt, Delivery, DeliveryStatus, LogError, Response, Timing};
+pub use self::log::{
+    Attempt, Delivery, DeliveryChange, DeliveryStatus, LogError, Response, Timing,
+};
 pub use self::missing::MissedReplay;
 pub use self::outbox::{Queued, enqueue};
 pub use self::payload::{body, event_id};

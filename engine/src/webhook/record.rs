@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Shared;
-use super::log::{self, Attempt, Delivery, DeliveryStatus, LogError};
+use super::log::{self, Attempt, Delivery, DeliveryChange, DeliveryStatus, LogError};
 use super::policy::{Reply, Verdict, classify, verdict};
 use super::row::Row;
 use crate::access::Webhook;
@@ -181,11 +181,11 @@ fn batch(row: &Row, attempt: &Attempt, verdict: Verdict, ended_at: Timestamp) ->
         },
         ..row.clone()
     };
-    let status = match verdict {
-        Verdict::Acknowledged => DeliveryStatus::Delivered,
-        Verdict::Retry { .. } => DeliveryStatus::Waiting,
-        Verdict::Failed => DeliveryStatus::Failed,
-    };
+    let status = DeliveryStatus::Waiting.after(match verdict {
+        Verdict::Acknowledged => DeliveryChange::Acknowledged,
+        Verdict::Retry { .. } => DeliveryChange::Refused,
+        Verdict::Failed => DeliveryChange::Exhausted,
+    });
     let mut batch = Batch::new();
     batch.require_value(Table::Outbox, row.key(), row.value());
     batch.delete(Table::Outbox, row.key());
@@ -231,7 +231,7 @@ async fn batch_without_row(
     };
     if let Some(before) = known.filter(|known| known.status == DeliveryStatus::Failed) {
         let after = Delivery {
-            status: DeliveryStatus::Delivered,
+            status: before.status.after(DeliveryChange::Acknowledged),
             attempts: attempt.number,
             first_attempt_at: before.first_attempt_at.or(Some(attempt.at)),
             last_attempt_at: Some(attempt.at),

@@ -1,7 +1,7 @@
 //! Empties the queue of a disabled or deleted webhook.
 
 use super::Shared;
-use super::log::{self, Delivery, DeliveryStatus, LogError};
+use super::log::{self, Delivery, DeliveryChange, DeliveryStatus, LogError};
 use super::row::{self, Row};
 use switchyard_core::ids::WebhookId;
 use switchyard_core::time::Timestamp;
@@ -46,9 +46,10 @@ pub(super) async fn release(shared: &Shared, webhook: WebhookId) -> Result<(), R
             batch.require_value(Table::Outbox, key, value);
             batch.delete(Table::Outbox, key);
             if let (true, Ok(row)) = (is_known, Row::read(key, value)) {
+                let status = DeliveryStatus::Waiting.after(DeliveryChange::Disabled);
                 let delivery = Delivery {
                     why: Some("the webhook was disabled: enable it, then replay".to_owned()),
-                    ..Delivery::of(&row, DeliveryStatus::Failed, now)
+                    ..Delivery::of(&row, status, now)
                 };
                 log::put_delivery(&mut batch, &delivery);
             }

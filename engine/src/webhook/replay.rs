@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::log::{self, Delivery, DeliveryStatus, LogError};
+use super::log::{self, Delivery, DeliveryChange, DeliveryStatus, LogError};
 use super::{Queued, Shared, WebhookId, outbox};
 use crate::access::Webhook;
 use switchyard_core::ids::DeliveryId;
@@ -104,7 +104,7 @@ pub(super) async fn replay(
         .ok_or(ReplayError::NotFound)?;
     let due = outbox::due(before.name, before.initiated_at, shared.clock.now());
     let after = Delivery {
-        status: DeliveryStatus::Waiting,
+        status: before.status.after(DeliveryChange::Replayed),
         attempts: 0,
         next_attempt_at: Some(due),
         ended_at: None,

@@ -249,7 +249,7 @@ pub(super) fn end_in_time(copy: &Path, store: Ulid, since: Option<Timestamp>) ->
     tracing::warn!(
         error,
         folder = %copy.display(),
-        "the store is not compared with its continuous copy, which cannot be read"
+        "the store is not compared with its unreadable continuous copy"
     );
     CopyEnd::default()
 }
@@ -279,7 +279,7 @@ fn end_of(copy: &Path, store: Ulid, since: Option<Timestamp>) -> Result<CopyEnd,
         if found.newest().is_some_and(is_later) && !is_kept(generation) {
             tracing::warn!(
                 generation = %generation.display(),
-                "a generation of the continuous copy ends with a later identity of the store"
+                "a generation of the continuous copy is of a later store"
             );
             copied.is_unknown = true;
         }

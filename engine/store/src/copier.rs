@@ -459,8 +459,7 @@ impl Use {
         tracing::warn!(
             reason,
             generation = %generation.display(),
-            "a generation of the continuous copy may hold commits that the store does not have: it \
-             is kept until an operator deletes it"
+            "a generation of the continuous copy is kept, it may hold other commits"
         );
         let written = replace_durably(&kept, KEPT_SAYS.as_bytes());
         if let Err(error) = written.map_err(MaintenanceError::file("write", &kept)) {

@@ -98,8 +98,7 @@ impl Mark {
         if behind > CLOCK_BEHIND {
             tracing::warn!(
                 seconds = behind.as_secs(),
-                "the machine's clock is behind the last commit of the store: stored times go on \
-                 from that commit, and a tenth slower until the two agree"
+                "the machine's clock is behind the last commit of the store"
             );
         }
         let now = clock.now();
@@ -316,24 +315,21 @@ impl MarkPlace {
     /// Says what an operator has to know of a store that is opened.
     fn warn(&self, stored: Option<Point>, found: &Found, copied: &CopyEnd) {
         if stored.is_none() {
-            tracing::warn!("made a new, empty store in {}", self.store.display());
+            tracing::warn!(store.folder = %self.store.display(), "made a new, empty store");
         } else if !matches!(found, Found::Point(_)) {
             tracing::warn!(
                 mark = %self.mark.display(),
-                "the store has no readable mark and gets a new one: it may be a copy without its \
-                 newest commits, so it is held"
+                "the store has no readable mark and may be an older copy, it is held"
             );
         }
         if copied.is_unknown {
-            tracing::warn!(
-                "the continuous copy cannot be read to its end: the store may be an older one, so \
-                 it is held"
-            );
+            tracing::warn!("the continuous copy cannot be read to its end, the store is held");
         }
         if let (Some(stored), Some(ahead)) = (stored, copied.end) {
             tracing::warn!(
-                "the store ends with {stored}, and its continuous copy holds {ahead}: its data \
-                 folder was replaced by an older one, so it is held"
+                store.end = %stored,
+                copy.end = %ahead,
+                "the store is older than its continuous copy, it is held"
             );
         }
     }

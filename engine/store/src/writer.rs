@@ -392,7 +392,7 @@ fn close(kv: Box<dyn Kv>, in_order: bool) {
         finished
     });
     if let Err(error) = closed {
-        tracing::warn!(store.reason = %error, "the backend was not closed in order, what it has acknowledged is on disk");
+        tracing::warn!(store.reason = %error, "the store was not closed in order");
     }
 }
 

@@ -1,11 +1,12 @@
-//! Generated pages of the book: settings, commands, events, transitions and both HTTP APIs, from the
-//! code.
+//! Generated pages of the book: settings, commands, events, log events, transitions and both HTTP
+//! APIs, from the code.
 //!
 //! `docs/reference/` has the result. A test compares the two and says how to write it again.
 
 mod commands;
 mod events;
 mod links;
+mod log_events;
 mod openapi;
 mod settings;
 mod states;
@@ -40,6 +41,7 @@ pub fn generated() -> Vec<Page> {
         ),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/states.md", states::page()),
+        page("docs/reference/log-events.md", log_events::page()),
         page(
             "docs/reference/merchant-api.md",
             openapi::page(&merchant.expect("a document is JSON")),

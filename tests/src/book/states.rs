@@ -1,4 +1,4 @@
-//! Page of the transitions between public statuses, found by running the transaction core.
+//! Page of the transitions of transactions, deliveries and versions of gateways, from the code.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,8 @@ use switchyard_core::testing::fixtures::{
 use switchyard_core::transaction::{
     CancelledBy, Command, Kind, OperatorCommand, Outcome, Status, Verdict,
 };
+use switchyard_engine::webhook::{DeliveryChange, DeliveryStatus};
+use switchyard_gateway_host::version_transitions;
 
 /// A transition: the status before and after it.
 type Edge = (&'static str, &'static str);
@@ -72,6 +74,41 @@ pub fn page() -> String {
         }
         text.push_str("```\n");
     }
+    let deliveries = DeliveryStatus::ALL.into_iter().flat_map(|from| {
+        DeliveryChange::ALL
+            .map(|change| (from.as_str(), change.as_str(), from.after(change).as_str()))
+    });
+    let deliveries =
+        deliveries.filter(|(from, change, to)| from != to || RETRY == (*from, *change));
+    text.push_str(DELIVERIES);
+    text.push_str(&labelled(Some("waiting"), deliveries));
+    let versions = version_transitions().into_iter();
+    text.push_str(VERSIONS);
+    text.push_str(&labelled(
+        None,
+        versions.map(|(from, change, to)| (from.as_str(), change, to.as_str())),
+    ));
+    text
+}
+
+/// Table and diagram of transitions with the change that causes each.
+fn labelled(
+    first: Option<&str>,
+    edges: impl Iterator<Item = (&'static str, &'static str, &'static str)>,
+) -> String {
+    let edges: Vec<_> = edges.collect();
+    let mut text = "\n| from | change | to |\n|---|---|---|\n".to_owned();
+    for (from, change, to) in &edges {
+        text.push_str(&format!("| `{from}` | {change} | `{to}` |\n"));
+    }
+    text.push_str("\n```mermaid\nstateDiagram-v2\n");
+    if let Some(first) = first {
+        text.push_str(&format!("    [*] --> {first}\n"));
+    }
+    for (from, change, to) in &edges {
+        text.push_str(&format!("    {from} --> {to}: {change}\n"));
+    }
+    text.push_str("```\n");
     text
 }
 
@@ -168,6 +205,25 @@ Changes of the public status of a transaction, found by running the code: every 
 three steps, of a start, each kind of answer of a provider, a submission that is held back, a crash
 before anything was sent, a cancellation by the payer or an operator, an operator's resolution, and
 the end of all deadlines. [States](../contract/states.md) has the rules.
+";
+
+/// The change that begins another attempt in the same status.
+const RETRY: Edge = ("waiting", "refused");
+
+const DELIVERIES: &str = "
+## Deliveries of webhooks
+
+From the table by which the engine changes a delivery. `refused`: an attempt failed and another one
+follows; `exhausted`: the last one failed; `replayed`: sent again, by an operator or the merchant.
+";
+
+const VERSIONS: &str = "
+## Versions of a gateway
+
+Found by running the changes of a gateway's record with two versions: every history of up to five
+changes. `earlier`: another version serves, or the gateway was removed; open attempts end on it.
+A draining version without open attempts is shown as drained.
+`unknown`: not added, rejected, or another file waits in its place.
 ";
 
 #[cfg(test)]

@@ -284,6 +284,7 @@ pub(super) const API: &[Uses] = &[
             "export",
             "frame",
             "merchant",
+            "operations",
             "operator",
             "pages",
             "state",

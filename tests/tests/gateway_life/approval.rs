@@ -295,15 +295,15 @@ fn audited(log: &str, hook: &str) -> anyhow::Result<()> {
             .find(is_meant)
             .with_context(|| format!("no line `{word}` about {object}"))
     };
-    let created = line("operator change", "/webhooks")?;
+    let created = line("\"change\"", "/webhooks")?;
     for said in ["127.0.0.1", "\"bo\"", "secret,url", hook] {
         ensure!(created.to_string().contains(said), "{said}: {created}");
     }
-    let read = line("operator read a secret", hook)?.to_string();
+    let read = line("read a secret", hook)?.to_string();
     ensure!(
         read.contains("\"bo\"") && read.contains("127.0.0.1"),
         "{read}"
     );
-    line("operator change", "/gateways")?;
+    line("\"change\"", "/gateways")?;
     Ok(())
 }

@@ -258,7 +258,7 @@ async fn requests_are_not_logged_when_that_is_switched_off() -> anyhow::Result<(
     assert!(
         lines(&server)
             .iter()
-            .any(|line| line["message"] == "Switchyard serves.")
+            .any(|line| line["message"] == "server started")
     );
     Ok(())
 }

@@ -7,6 +7,7 @@ use switchyard_core::ids::{ApprovalId, TransactionId};
 use switchyard_core::transaction::{Operator, Transaction};
 use switchyard_engine::engine::{Engine, EngineError, ResolutionPreview};
 use switchyard_store::Batch;
+use switchyard_system::trace::TraceContext;
 use switchyard_users::{Approval, ApprovalState, Permit, Users};
 
 use super::super::form::Fields;
@@ -98,7 +99,7 @@ pub(super) async fn approve(
     let (id, signed) = (approval.id, permit.clone());
     let execution = execute(users, engine, signed, id, tx, proposed, signers);
     // A task of its own: the reader who disconnects does not separate the two commits.
-    let executed = tokio::spawn(execution).await;
+    let executed = tokio::spawn(TraceContext::current().scope(execution)).await;
     match executed.map_err(|_| Failed::Unavailable)? {
         Ok(()) => Ok(Ok(address(page, &format!("/{id}?done=approved")))),
         Err(why) => not_executed(page, &permit, id, why).await,

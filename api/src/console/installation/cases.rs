@@ -18,6 +18,7 @@ use super::refused;
 use super::resolution::can_resolve;
 use super::resolve::to_transaction;
 use super::view::{Choice, Fact, Form, Input, Row, Section, Table, Target, View};
+use crate::operations::note_transaction;
 use crate::operator::manual_resolution::note;
 
 /// Cases on a page.
@@ -166,7 +167,9 @@ async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
 async fn found(page: &Page, id: &str) -> Result<CaseFound, Failed> {
     let id: CaseId = id.parse().map_err(|_| Failed::NotFound)?;
     let found = page.state.engine().case(id).await?;
-    found.ok_or(Failed::NotFound)
+    let found = found.ok_or(Failed::NotFound)?;
+    note_transaction(found.transaction.id);
+    Ok(found)
 }
 
 fn evidence(page: &Page, found: &CaseFound) -> Vec<Fact> {

@@ -22,6 +22,7 @@ use super::resolution::{
     self, asked, can_resolve, effects, effects_number, entered, evidence, hidden, preview, warnings,
 };
 use super::view::{Alert, Form, Section, Target, View};
+use crate::operations::note_transaction;
 use crate::operator::Refused;
 use crate::operator::contract::transactions::Resolve;
 use crate::operator::manual_resolution::checked;
@@ -41,6 +42,7 @@ async fn show_form(page: &Page, id: &str) -> Result<View, Failed> {
 /// The transaction of that id.
 pub async fn found(page: &Page, id: &str) -> Result<Arc<Transaction>, Failed> {
     let id: TransactionId = id.parse().map_err(|_| Failed::NotFound)?;
+    note_transaction(id);
     let found = page.state.engine().transaction(id).await?;
     found.ok_or(Failed::NotFound)
 }

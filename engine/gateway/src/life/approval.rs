@@ -167,6 +167,20 @@ impl Record {
         Ok(found)
     }
 
+    /// Discards the version with this hash, which waits for approval.
+    pub(super) fn reject(
+        &mut self,
+        sha256: &str,
+        by: &ChangeAuthor<'_>,
+        now: Timestamp,
+    ) -> Result<(), LifeError> {
+        let rejected = self.awaiting(sha256)?.version.clone();
+        self.awaiting = None;
+        let named = (rejected.sha256.as_str(), rejected.version.as_str());
+        self.note_of(ChangeKind::Rejected, Some(named), by, now);
+        Ok(())
+    }
+
     /// Finds the waiting version by its whole hash: a second file with the same prefix is quickly
     /// made.
     fn awaiting(&self, sha256: &str) -> Result<&Awaiting, LifeError> {
@@ -226,10 +240,7 @@ impl Gateways {
             let life = &self.0.life;
             let _changing = life.changing.lock().await;
             let mut record = life.found(name)?;
-            let rejected = record.awaiting(sha256)?.version.clone();
-            record.awaiting = None;
-            let named = (rejected.sha256.as_str(), rejected.version.as_str());
-            record.note_of(ChangeKind::Rejected, Some(named), &by, self.0.clock.now());
+            record.reject(sha256, &by, self.0.clock.now())?;
             self.keep_and_log(record).await?;
         }
         self.overview(name).await

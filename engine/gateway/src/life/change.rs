@@ -57,10 +57,10 @@ impl Change {
             gateway.name = gateway,
             gateway.version = self.version.as_deref().unwrap_or("-"),
             gateway.sha256 = self.sha256.as_deref().unwrap_or("-"),
+            change.kind = self.what.as_str(),
             change.by = self.by,
             change.why = self.why.as_deref().unwrap_or("-"),
-            "gateway {}",
-            self.what.as_str()
+            "gateway changed"
         );
         metrics::counter!(
             "switchyard_gateway_changes_total",

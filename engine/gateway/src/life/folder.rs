@@ -209,7 +209,12 @@ impl Gateways {
                 FileStatus::AwaitsConsent(Box::new(self.proposal(inspection, source)))
             }
             Err(waits @ LifeError::AwaitsApproval { .. }) => {
-                tracing::warn!(file, gateway.name = name, "{waits}");
+                tracing::warn!(
+                    file,
+                    gateway.name = name,
+                    reason = %waits,
+                    "gateway file awaits approval"
+                );
                 self.installed(file, sha256).await
             }
             Err(error) => refusal(file, error.to_string()),

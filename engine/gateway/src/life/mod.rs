@@ -31,6 +31,8 @@ mod rows;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
 mod shelf;
 mod show;
+#[cfg(any(test, feature = "testing"))]
+mod transitions;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -49,6 +51,8 @@ pub use self::record::{Record, StoredVersion};
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]
 pub use self::shelf::StaticGateways;
 pub use self::show::{Count, Overview, State, VersionView};
+#[cfg(any(test, feature = "testing"))]
+pub use self::transitions::{VersionState, VersionTransition, version_transitions};
 pub use self::upload::Incoming;
 use crate::version::Quarantine;
 use switchyard_core::time::Timestamp;

@@ -28,7 +28,11 @@ pub(super) fn log(name: &str, from: impl Read, redacted: impl Fn(&str) -> String
         let line = redacted(&String::from_utf8_lossy(&line));
         if !line.trim().is_empty() {
             shown += 1;
-            tracing::warn!(gateway.name = name, "gateway worker output: {line}");
+            tracing::warn!(
+                gateway.name = name,
+                gateway.text = line,
+                "gateway worker output"
+            );
         }
     }
 }

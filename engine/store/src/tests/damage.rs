@@ -311,7 +311,8 @@ async fn a_store_that_is_made_because_there_was_none_is_named_in_the_log() {
             ..home.settings()
         };
         let path = settings.path.display();
-        let said = format!("WARN switchyard_store::mark: made a new, empty store in {path}");
+        let said =
+            format!("WARN switchyard_store::mark: made a new, empty store store.folder={path}");
         let mut made = None;
         let log = logged(|| made = Store::open(&settings).ok());
         assert!(log.contains(&said), "{log}");

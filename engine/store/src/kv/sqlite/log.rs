@@ -94,8 +94,8 @@ impl Log {
         if self.move_at > MANY * LOG_PAGES {
             tracing::warn!(
                 store.log_pages = pages,
-                "a reader of the database keeps its log from being restarted: end programs that \
-                 hold it open"
+                advice = "end programs that hold it open",
+                "a reader of the database keeps its log from being restarted"
             );
         }
         self.state.store(GROWS, Ordering::Release);
