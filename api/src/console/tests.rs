@@ -8,6 +8,7 @@ mod export;
 mod home;
 mod installation;
 mod payouts;
+mod routes;
 mod routing;
 mod second_person;
 mod settings;
@@ -182,6 +183,11 @@ impl World {
     }
 
     async fn payment(&self) -> String {
+        let key = self.test.keys.sandbox_secret_key.expose();
+        self.payment_with(key).await
+    }
+
+    async fn payment_with(&self, key: &str) -> String {
         let new = NewPayment {
             amount: amount(14_850_000, "USD"),
             description: "A <teapot>".to_owned(),
@@ -193,7 +199,6 @@ impl World {
             expires_in: None,
             context: ClientContext::default(),
         };
-        let key = self.test.keys.sandbox_secret_key.expose();
         let caller = self.test.engine.access().authenticate(key).unwrap();
         let made = self
             .test

@@ -130,7 +130,7 @@ async fn send(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
     let form = fields.text("form");
     let is_visible = form.bytes().all(|byte| byte.is_ascii_graphic());
     if form.is_empty() || form.len() > FORM_NUMBER_BYTES || !is_visible {
-        return Err(Failed::NotFound);
+        return Ok(page.message(StatusCode::BAD_REQUEST, "console-form-unreadable"));
     }
     let new = match read(page, &draft, &caller) {
         Ok(new) => new,

@@ -24,14 +24,18 @@ impl World {
 
     /// Cookie of a new user of the account, whom its owner invited.
     pub async fn member(&self, owner: &str, role: Role) -> String {
+        let email = format!("{role}@example.com");
+        self.member_named(owner, role, &email).await
+    }
+
+    pub async fn member_named(&self, owner: &str, role: Role, email: &str) -> String {
         let origin = Origin::default();
         let token = owner.split('=').nth(1).unwrap();
         let who = self.users.authenticate_session(token, &origin).unwrap();
         let account = Some(self.account());
         let permit = self.users.authorize(&who, Action::ManageTeam, account);
-        let email = format!("{role}@example.com");
         let new = NewInvitation {
-            email: email.clone(),
+            email: email.to_owned(),
             name: "Grace Hopper".to_owned(),
             language: Language::En,
             role,
@@ -44,7 +48,7 @@ impl World {
         let token = link.token.expose();
         let accepted = self.users.accept_invitation(token, acceptance, &origin);
         accepted.await.unwrap();
-        self.signed_in(&email).await
+        self.signed_in(email).await
     }
 
     /// Sends the form of a page with its hidden fields and these.

@@ -45,7 +45,7 @@ impl World {
     }
 
     /// Cookie of a user of each role.
-    async fn all_roles(&self) -> Vec<(Role, String)> {
+    pub async fn all_roles(&self) -> Vec<(Role, String)> {
         self.user("ada@example.com", Some(self.account())).await;
         let owner = self.signed_in("ada@example.com").await;
         self.user("otto@example.com", None).await;
@@ -65,116 +65,6 @@ impl World {
         }
         all.extend([(Role::Owner, owner), (Role::Operator, operator)]);
         all
-    }
-}
-
-const OF_INSTALLATION: &[Role] = &[Role::Operator, Role::Auditor];
-const OPERATOR: &[Role] = &[Role::Operator];
-const OF_CONNECTIONS: &[Role] = &[
-    Role::Operator,
-    Role::Auditor,
-    Role::Owner,
-    Role::Admin,
-    Role::Developer,
-    Role::Finance,
-];
-const OF_AUDIT: &[Role] = &[Role::Operator, Role::Auditor, Role::Owner, Role::Admin];
-
-/// Pages, the roles that may see each, and the status for them.
-const PAGES: &[(&str, &[Role], u16)] = &[
-    ("installation", OF_INSTALLATION, 200),
-    ("installation/gateways", OF_INSTALLATION, 200),
-    ("installation/gateways/unknown", OF_INSTALLATION, 404),
-    ("installation/cases", OF_INSTALLATION, 200),
-    ("installation/cases/case_unknown", OF_INSTALLATION, 404),
-    ("installation/accounts", OF_INSTALLATION, 200),
-    ("installation/rates", OF_INSTALLATION, 200),
-    ("installation/users", OF_INSTALLATION, 200),
-    ("installation/users/new", OPERATOR, 200),
-    ("installation/users/user_unknown", OPERATOR, 404),
-    ("installation/audit", OF_INSTALLATION, 200),
-    ("installation/system", OF_INSTALLATION, 200),
-    ("installation/gateway-upload", OPERATOR, 200),
-    ("installation/gateway-upload/unknown", OPERATOR, 404),
-    ("installation/approvals", OF_INSTALLATION, 200),
-    ("installation/approvals/apr_unknown", OF_INSTALLATION, 404),
-    (
-        "installation/transactions/py_unknown/resolve",
-        OPERATOR,
-        404,
-    ),
-    ("audit", OF_AUDIT, 200),
-    ("connections", OF_CONNECTIONS, 200),
-    ("connections/new", OPERATOR, 200),
-    ("connections/con_unknown", OF_CONNECTIONS, 404),
-    ("routing", OF_CONNECTIONS, 200),
-    ("routing/edit", OPERATOR, 200),
-    ("routing/edit?version=7", OPERATOR, 404),
-];
-
-/// Forms with a field, and the status for an operator. No other role may send them.
-const FORMS: &[(&str, (&str, &str), u16)] = &[
-    ("installation/gateways", ("sha256", "unknown"), 404),
-    ("installation/gateways/unknown", ("do", "drain"), 404),
-    // It is no form with a file.
-    ("installation/gateway-upload", ("do", "inspect"), 400),
-    ("installation/gateway-upload/unknown", ("do", "accept"), 404),
-    (
-        "installation/cases/case_unknown",
-        ("note", "Returned it."),
-        404,
-    ),
-    ("installation/approvals/apr_unknown", ("do", "approve"), 404),
-    ("installation/approvals/apr_unknown", ("do", "reject"), 404),
-    (
-        "installation/approvals/apr_unknown",
-        ("do", "withdraw"),
-        404,
-    ),
-    (
-        "installation/transactions/py_unknown/resolve",
-        ("do", "resolve"),
-        404,
-    ),
-    ("installation/accounts", ("name", ""), 422),
-    ("installation/rates", ("from", "XXX"), 404),
-    ("installation/users", ("invitation", "unknown"), 404),
-    ("installation/users/new", ("role", "owner"), 404),
-    ("installation/users/user_unknown", ("do", "remove"), 404),
-    ("connections/new", ("gateway", "unknown"), 404),
-    ("connections/con_unknown", ("do", "delete"), 404),
-    ("routing/edit", ("set", "no rules"), 422),
-];
-
-/// Address of a page of the installation, or of an app.
-fn address(world: &World, path: &str) -> String {
-    match path.starts_with("installation") {
-        true => format!("/console/{path}"),
-        false => world.in_app(path),
-    }
-}
-
-#[tokio::test]
-async fn every_page_and_form_of_the_installation_is_for_its_roles_only() {
-    let world = World::new(SecondFactor::Optional).await;
-    for (role, cookie) in world.all_roles().await {
-        for (path, roles, status) in PAGES {
-            let shown = world.get(&address(&world, path), &cookie).await;
-            let wanted = if roles.contains(&role) { *status } else { 403 };
-            assert_eq!(shown.status.as_u16(), wanted, "{role}: {path}");
-            if wanted == 403 {
-                let sentence = "Your role does not allow this";
-                assert!(shown.body.contains(sentence), "{role}: {path}");
-            }
-        }
-        let account = world.get("/console/account", &cookie).await;
-        for (path, field, status) in FORMS {
-            let csrf = account.field("csrf");
-            let fields = [("csrf", csrf.as_str()), *field];
-            let shown = world.post(&address(&world, path), &cookie, &fields).await;
-            let wanted = if role == Role::Operator { *status } else { 403 };
-            assert_eq!(shown.status.as_u16(), wanted, "{role}: POST {path}");
-        }
     }
 }
 
