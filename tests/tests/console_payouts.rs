@@ -415,3 +415,59 @@ async fn a_token_replaces_no_live_rules_where_two_people_do() -> anyhow::Result<
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_neither_loosens_the_rule_of_two_people_nor_becomes_two() -> anyhow::Result<()> {
+    let (mut server, _) = with_two_people().await?;
+    server.stop().await?;
+    server.set("SWITCHYARD_OPERATOR__SECOND_PERSON", "true");
+    server.up().await?;
+    let operator = server.operator();
+    let path = format!("/operator/v1/apps/{}", server.dev().app_id);
+    for (payouts_above, routing, status) in [
+        (json!({ "XOF": "1000" }), false, 403),
+        (json!({ "XOF": "1001" }), true, 403),
+        (json!({ "XOF": "1000", "USD": "5" }), true, 403),
+        (json!({}), true, 403),
+        (json!({ "XOF": "900" }), true, 200),
+    ] {
+        let second = json!({ "payouts_above": payouts_above, "routing": routing });
+        let settings = json!({ "second_person": second, "checkout_attempts": 5 });
+        let answer = operator
+            .patch(&path, &json!({ "settings": settings }))
+            .await?;
+        let answer = answer.expect(status)?;
+        let now = operator.get(&path).await?.expect(200)?;
+        let now = &now.body["data"]["settings"];
+        let has_changed = status == 200;
+        ensure!((now["second_person"] == second) == has_changed, "{now}");
+        ensure!((now["checkout_attempts"] == 5) == has_changed, "{now}");
+        let code = &answer.body["errors"][0]["code"];
+        ensure!(
+            (code == "second_person_needed") != has_changed,
+            "{}",
+            answer.body
+        );
+    }
+    let created = operator
+        .post("/operator/v1/accounts", &json!({ "name": "Globex" }))
+        .await?;
+    let account = created.expect(201)?.data("id")?.to_owned();
+    let mut links = Vec::new();
+    for email in ["one@example.com", "two@example.com"] {
+        let user = json!({ "email": email, "name": "A", "account": account });
+        let invited = operator
+            .post("/operator/v1/users", &user)
+            .await?
+            .expect(201)?;
+        links.push(invited.data("url")?.to_owned());
+    }
+    accept(&server, &links[1], "two@example.com").await?;
+    let second = accept(&server, &links[0], "one@example.com").await;
+    ensure!(second.is_err(), "both first owners are users");
+    let reset = json!({ "email": "two@example.com" });
+    let refused = operator.post("/operator/v1/users/reset", &reset).await?;
+    let refused = refused.expect(403)?;
+    ensure!(refused.body["errors"][0]["code"] == "second_person_needed");
+    Ok(())
+}

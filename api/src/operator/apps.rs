@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::contract::apps::{App, AppChange, AppFilter, NewApp};
-use super::error::{Answer, not_found};
+use super::error::{Answer, Refused, not_found, second_person_needed};
 use super::input::{Body, Id, QueryParams, created, ok};
 use crate::openapi::Success;
 use crate::state::ApiState;
@@ -69,7 +69,8 @@ async fn show(State(state): State<ApiState>, Id(id): Id<AppId>) -> Answer {
 
 /// Change an app
 ///
-/// The API keys of a disabled app are rejected.
+/// The API keys of a disabled app are rejected. With the setting `operator.second_person` a change
+/// of `second_person` after which one person may do more is refused.
 #[utoipa::path(
     patch,
     path = "/apps/{app}",
@@ -83,7 +84,22 @@ async fn update(
     Id(id): Id<AppId>,
     Body(change): Body<AppChange>,
 ) -> Answer {
-    let change = |app: &access::App| change.of(app);
+    let is_guarded = state.settings().second_person;
+    let change = |app: &access::App| {
+        let (change, now) = (change.of(app), &app.settings.second_person);
+        match change.settings.as_ref().map(|new| &new.second_person) {
+            Some(new) if is_guarded && now.is_loosened_by(new) => Err(loosened()),
+            _ => Ok(change),
+        }
+    };
     let app = state.engine().access().update_app_as(id, change).await?;
     ok("App changed successfully", &App::from(&*app))
+}
+
+fn loosened() -> Refused {
+    let message = "Two people decide in this installation, and a token cannot let one person do \
+                   what needs two in this app: nothing was changed.";
+    let hint = "Set operator.second_person to false in the settings file, restart the server, and \
+                change the app then.";
+    second_person_needed(message, hint).into()
 }

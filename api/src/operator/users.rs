@@ -89,7 +89,7 @@ async fn invite(
 ///
 /// This response is the only one that shows the link. It works once, within an hour. The second
 /// factor stays. Users ask for such a link themselves at the sign-in, when mails are set up. With
-/// the setting `operator.second_person` it is refused for one of several operators.
+/// the setting `operator.second_person` it is refused for all but the only operator.
 #[utoipa::path(
     post,
     path = "/users/reset",
@@ -104,12 +104,11 @@ async fn reset(
     Body(wanted): Body<PasswordReset>,
 ) -> Answer {
     let console = console_of(&state)?;
-    if state.settings().second_person && is_one_of_several_operators(&console.users, &wanted.email)
-    {
-        let message = "Two people resolve a transaction in this installation, and a token cannot \
-                       set the password of one of them: nothing was changed.";
-        let hint = "The operator asks for a link at the sign-in, or another operator removes the \
-                    user in the console and invites them again.";
+    if state.settings().second_person && !is_only_operator(&console.users, &wanted.email) {
+        let message = "Two people decide in this installation, and a token cannot set the password \
+                       of one of them: nothing was changed.";
+        let hint = "The user asks for a link at the sign-in, or somebody who manages the users \
+                    removes the user in the console and invites them again.";
         return Err(second_person_needed(message, hint).into());
     }
     let made = console
@@ -123,14 +122,14 @@ async fn reset(
     )
 }
 
-/// Whether the address is that of an active operator, and another one is active, too.
-fn is_one_of_several_operators(users: &Users, email: &str) -> bool {
+/// Whether the address is that of the only active operator.
+fn is_only_operator(users: &Users, email: &str) -> bool {
     let all = users.all_users();
     let is_operator =
         |user: &&Arc<users::User>| user.is_active() && user.role_in(None) == Some(Role::Operator);
     let user = users.user_by_email(email);
     user.as_ref().is_some_and(|user| is_operator(&user))
-        && all.iter().filter(is_operator).count() > 1
+        && all.iter().filter(is_operator).count() == 1
 }
 
 fn origin(operator: &Operator) -> Origin {

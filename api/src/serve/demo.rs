@@ -9,7 +9,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, TransactionId};
 use switchyard_core::money::{Amount, Currency};
 use switchyard_core::transaction::{ClientContext, State};
-use switchyard_engine::access::{App, AppChange, AppSettings, Vault};
+use switchyard_engine::access::{AccessError, App, AppChange, AppSettings, Vault};
 use switchyard_engine::engine::{ConfirmRequest, Engine, NewPayment, NewPayout};
 use switchyard_engine::hold::Reasons;
 use switchyard_records::NewCustomer;
@@ -100,12 +100,14 @@ pub async fn fill(settings: &Settings, vault: Vault, ids: Ids) -> anyhow::Result
 }
 
 async fn notify_customers(engine: &Engine, app: AppId, is_on: bool) -> anyhow::Result<()> {
-    let change = |app: &App| AppChange {
-        settings: Some(AppSettings {
-            notify_customer: is_on,
-            ..app.settings.clone()
-        }),
-        ..AppChange::default()
+    let change = |app: &App| {
+        Ok::<_, AccessError>(AppChange {
+            settings: Some(AppSettings {
+                notify_customer: is_on,
+                ..app.settings.clone()
+            }),
+            ..AppChange::default()
+        })
     };
     engine.access().update_app_as(app, change).await?;
     Ok(())

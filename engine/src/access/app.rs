@@ -237,21 +237,22 @@ impl Access {
     }
 
     pub async fn update_app(&self, id: AppId, change: AppChange) -> Result<Arc<App>, AccessError> {
-        self.update_app_as(id, |_| change).await
+        self.update_app_as(id, |_| Ok(change)).await
     }
 
     /// The same for a change of a part of the settings. `change` sees the app as it is stored,
-    /// after all changes before this one.
-    pub async fn update_app_as(
+    /// after all changes before this one, and may refuse.
+    pub async fn update_app_as<E: From<AccessError>>(
         &self,
         id: AppId,
-        change: impl FnOnce(&App) -> AppChange,
-    ) -> Result<Arc<App>, AccessError> {
+        change: impl FnOnce(&App) -> Result<AppChange, E>,
+    ) -> Result<Arc<App>, E> {
         let gate = self.gate().await;
         let app = self
             .app(id)
             .ok_or_else(|| AccessError::not_found("app", id))?;
-        put(gate, change(&app).of(&app, self.0.clock.now())?).await
+        let changed = change(&app)?.of(&app, self.0.clock.now())?;
+        Ok(put(gate, changed).await?)
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::quota::check_amounts;
 use switchyard_core::environment::Environment;
-use switchyard_core::money::Amount;
+use switchyard_core::money::{Amount, Currency};
 
 /// Changes of an app in live that need a second person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,27 @@ impl SecondPerson {
         largest.is_none_or(|largest| amount.minor() > largest.minor())
     }
 
+    /// Whether one person may do after `change` what needs two people with these settings.
+    pub fn is_loosened_by(&self, change: &Self) -> bool {
+        let is_above = |(code, text): (&String, &String)| {
+            let Some(currency) = Currency::from_code(code) else {
+                return true;
+            };
+            let amount = |text: &String| Amount::parse_major(text, currency).ok();
+            let now = match self.payouts_above.get(code) {
+                Some(text) => amount(text),
+                None => Some(Amount::from_minor(0, currency)),
+            };
+            let (new, now) = (amount(text), now);
+            new.zip(now)
+                .is_none_or(|(new, now)| new.minor() > now.minor())
+        };
+        let has_limits = !self.payouts_above.is_empty();
+        let has_none_then = change.payouts_above.is_empty();
+        (self.routing && !change.routing)
+            || has_limits && (has_none_then || change.payouts_above.iter().any(is_above))
+    }
+
     /// Whether new routing rules need a second person.
     pub fn is_needed_for_routing(&self, environment: Environment) -> bool {
         self.routing && environment == Environment::Live
@@ -46,7 +67,30 @@ impl SecondPerson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchyard_core::money::Currency;
+
+    #[test]
+    fn settings_are_loosened_when_one_person_may_do_more() {
+        let old = above(&[("XOF", "2500"), ("KES", "0")]);
+        for (new, is_loosened) in [
+            (above(&[("XOF", "2500"), ("KES", "0")]), false),
+            (above(&[("XOF", "2499"), ("KES", "0")]), false),
+            (above(&[("XOF", "2500")]), false),
+            (above(&[("XOF", "2500"), ("USD", "0")]), false),
+            (above(&[("XOF", "2501")]), true),
+            (above(&[("KES", "1")]), true),
+            (above(&[("XOF", "2500"), ("USD", "0.01")]), true),
+            (above(&[]), true),
+        ] {
+            assert_eq!(old.is_loosened_by(&new), is_loosened, "{new:?}");
+            assert!(!above(&[]).is_loosened_by(&new), "{new:?}");
+        }
+        let routing = |routing| SecondPerson {
+            routing,
+            ..SecondPerson::default()
+        };
+        assert!(routing(true).is_loosened_by(&routing(false)));
+        assert!(!routing(false).is_loosened_by(&routing(true)));
+    }
 
     fn above(amounts: &[(&str, &str)]) -> SecondPerson {
         let amounts = amounts.iter();

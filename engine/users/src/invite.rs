@@ -58,12 +58,14 @@ impl Users {
             serde_json::Value::Null,
             serde_json::json!({ "role": new.role }),
         );
-        self.create_invitation(gate, permit.account, new, entry)
+        self.create_invitation(gate, permit.account, new, Vec::new(), entry)
             .await
     }
 
     /// Invites the first owner of an account, or the first operator, for the command line and for
     /// the creation of an account. It is refused when the account or the installation has one.
+    /// Earlier invitations of other first owners or operators end: with two of them open, one
+    /// sender could become two users, who then approve each other's changes.
     pub async fn invite_first(
         &self,
         account: Option<AccountId>,
@@ -83,9 +85,18 @@ impl Users {
                 "there is a user with this role already, who can invite others",
             ));
         }
+        let is_first =
+            |purpose| matches!(purpose, Purpose::Invitation { role, .. } if role == first);
+        let open = self.invitations(account).into_iter();
+        let open = open.filter(|(link, _)| is_first(link.purpose));
+        let earlier: Vec<_> = open.map(|(link, _)| link.id).collect();
         let entry = NewEntry::new(Actor::System, origin, "invite_first", new.email.trim());
-        let entry = entry.about(account);
-        self.create_invitation(gate, account, new, entry).await
+        let entry = entry.about(account).changing(
+            serde_json::json!({ "invitations": earlier }),
+            serde_json::json!({ "role": first }),
+        );
+        self.create_invitation(gate, account, new, earlier, entry)
+            .await
     }
 
     /// Open invitations into an account, or into the installation, with the invited users.
@@ -121,7 +132,7 @@ impl Users {
         let entry = permit
             .entry(&user.email)
             .changing(serde_json::Value::Null, serde_json::json!({ "resent": id }));
-        self.store_link(gate, Batch::new(), user, link.purpose, entry)
+        self.store_link(gate, Batch::new(), user, link.purpose, Vec::new(), entry)
             .await
     }
 
@@ -229,6 +240,7 @@ impl Users {
         gate: WriteGuard,
         account: Option<AccountId>,
         new: NewInvitation,
+        replaced: Vec<LinkId>,
         entry: NewEntry,
     ) -> Result<NewLink, UsersError> {
         let email = checked_email(&new.email)?;
@@ -246,7 +258,8 @@ impl Users {
         };
         let mut batch = Batch::new();
         rows::put(&mut batch, Kind::User, user.id, &*user)?;
-        self.store_link(gate, batch, user, purpose, entry).await
+        self.store_link(gate, batch, user, purpose, replaced, entry)
+            .await
     }
 
     fn new_user(
@@ -281,6 +294,7 @@ impl Users {
         mut batch: Batch,
         user: Arc<User>,
         purpose: Purpose,
+        mut replaced: Vec<LinkId>,
         entry: NewEntry,
     ) -> Result<NewLink, UsersError> {
         let now = gate.now();
@@ -293,12 +307,14 @@ impl Users {
             created_at: now,
             expires_at: now.plus(purpose.lifetime()),
         });
-        let replaced: Vec<_> = {
+        {
             let set = self.set();
             let links = set.links_of(user.id);
             let links = links.filter(|other| purpose.replaces(other.purpose));
-            links.map(|other| other.id).collect()
-        };
+            let links = links.map(|other| other.id);
+            let more: Vec<_> = links.filter(|id| !replaced.contains(id)).collect();
+            replaced.extend(more);
+        }
         for id in &replaced {
             rows::delete(&mut batch, Kind::Link, id);
         }

@@ -51,7 +51,7 @@ impl Users {
             return Ok(None);
         };
         let entry = NewEntry::new(Actor::Anonymous, origin, "request_reset", user.id);
-        let link = self.store_link(gate, Batch::new(), user, Purpose::Reset, entry);
+        let link = self.store_link(gate, Batch::new(), user, Purpose::Reset, Vec::new(), entry);
         Ok(Some(link.await?))
     }
 
@@ -120,7 +120,7 @@ impl Users {
         let user = self.user_by_email(email).filter(|user| user.is_active());
         let user = user.ok_or_else(|| UsersError::not_found("active user", email))?;
         let entry = NewEntry::new(Actor::System, origin, "create_sign_in_link", user.id);
-        self.store_link(gate, Batch::new(), user, Purpose::SignIn, entry)
+        self.store_link(gate, Batch::new(), user, Purpose::SignIn, Vec::new(), entry)
             .await
     }
 

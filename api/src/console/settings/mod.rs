@@ -108,7 +108,8 @@ async fn save(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
         return refused(draft, error);
     }
     let access = page.state.engine().access();
-    let change = |now: &App| draft.change(now, page.text()).unwrap_or_default();
+    let change =
+        |now: &App| Ok::<_, AccessError>(draft.change(now, page.text()).unwrap_or_default());
     match access.update_app_as(app.id, change).await {
         Ok(after) => {
             fields.took_effect();

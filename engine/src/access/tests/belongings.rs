@@ -260,10 +260,10 @@ async fn two_changes_of_settings_at_once_are_both_kept() {
         world.access.update_app_as(app.id, move |app| {
             let mut settings = app.settings.clone();
             change(&mut settings);
-            AppChange {
+            Ok::<_, AccessError>(AppChange {
                 settings: Some(settings),
                 ..AppChange::default()
-            }
+            })
         })
     };
     let (one, other) = tokio::join!(

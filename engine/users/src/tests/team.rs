@@ -25,6 +25,27 @@ async fn the_first_owner_and_operator_are_made_once() {
 }
 
 #[tokio::test]
+async fn of_several_first_invitations_only_the_last_one_makes_a_user() {
+    let world = World::new().await;
+    for (number, role) in [(Some(ACME), Role::Owner), (None, Role::Operator)] {
+        let mut links = Vec::new();
+        for name in ["one", "other", "one"] {
+            let new = person(&format!("{name}@{role}.example"), role);
+            let link = world.users.invite_first(number.map(account), new, origin());
+            links.push(link.await.unwrap());
+        }
+        let last = links.pop().unwrap();
+        for earlier in links {
+            let opened = world.users.link(earlier.token.expose());
+            assert!(matches!(opened, Err(UsersError::LinkExpired)), "{role}");
+        }
+        assert_eq!(world.users.invitations(number.map(account)).len(), 1);
+        world.accept(last).await;
+        assert_eq!(world.users.holders(role, number.map(account)).count(), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_changed_role_ends_the_sessions_of_its_user() {
     let world = World::new().await;
     world.owner("ada@example.com", ACME).await;
