@@ -48,6 +48,7 @@ async fn intruders(world: &World) -> Vec<(&'static str, String)> {
         ("mistyped", mistyped),
         ("never made", stranger.expose().clone()),
         ("of another service", of_another_service.expose().clone()),
+        ("for metrics", world.metrics_token.expose().clone()),
         ("deleted", made["token"].as_str().unwrap().to_owned()),
         ("half of one", right[..right.len() / 2].to_owned()),
         (

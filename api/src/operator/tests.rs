@@ -11,7 +11,10 @@ use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
 use switchyard_core::directory::Directory;
-use switchyard_engine::access::{Access, DevelopmentKeys, MasterKey, Options, Vault};
+use switchyard_core::secret::Secret;
+use switchyard_engine::access::{
+    Access, DevelopmentKeys, MasterKey, Options, SettingsToken, Vault, make_for_settings,
+};
 use switchyard_engine::engine::{Dependencies, Engine, EngineSettings};
 use switchyard_engine::exchange_rates::{ExchangeRates, FeedSettings};
 use switchyard_engine::hold::{Hold, Reasons};
@@ -29,6 +32,8 @@ use crate::state::{ApiState, HttpSettings};
 pub(super) struct World {
     router: Router,
     pub(super) keys: DevelopmentKeys,
+    /// Token of the settings that reads metrics only.
+    pub(super) metrics_token: Secret<String>,
     pub(super) engine: Engine,
     draining: Draining,
 }
@@ -47,12 +52,17 @@ impl World {
         let ids = Ids::seeded(21);
         let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
         let store = Store::memory();
+        let (metrics_token, named) = make_for_settings("switchyard", &Ids::seeded(22));
+        let metrics = SettingsToken::parse(&named).unwrap();
         let access = Access::load(
             store.clone(),
             vault,
             clock.clone(),
             ids.clone(),
-            Options::default(),
+            Options {
+                metrics_tokens: vec![metrics],
+                ..Options::default()
+            },
         )
         .await
         .unwrap();
@@ -85,6 +95,7 @@ impl World {
         Self {
             router,
             keys,
+            metrics_token,
             engine,
             draining,
         }

@@ -2,7 +2,7 @@
 
 use switchyard_users::Action::{self, *};
 
-/// Who may send a request.
+/// Readers who may send a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Access {
     /// Everyone.
