@@ -308,7 +308,7 @@ const ADVICE: &[(&str, &str)] = &[
         "Raise `server.shutdown_timeout` if clients need longer",
     ),
     ("skipped", STORE),
-    ("store damaged", STORE),
+    ("store damage", STORE),
     ("store is held", HELD),
     ("store unavailable", RETRIED),
     ("stored gateway state", STORE),
