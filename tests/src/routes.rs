@@ -30,7 +30,8 @@ impl Routes {
             for entry in std::fs::read_dir(folder)? {
                 let path = entry?.path();
                 if path.is_dir() {
-                    folders.push(path);
+                    let is_tests = path.file_name().is_some_and(|name| name == "tests");
+                    folders.extend((!is_tests).then_some(path));
                 } else if path.extension().is_some_and(|end| end == "rs") {
                     routes.read(&path)?;
                 }

@@ -230,7 +230,7 @@ fn as_json(report: &CheckReport) -> Value {
             .map(|row| json!({ "table": row.table, "key": shown(&row.key) }))
             .collect::<Vec<_>>(),
         "faults": report.faults,
-        "recorded_damage": report.recorded,
+        "recorded_damage": report.recorded.as_ref().map(|recorded| &recorded.what),
     })
 }
 
@@ -268,7 +268,7 @@ fn as_text(report: &CheckReport) -> String {
     if let Some(damage) = &report.recorded {
         text.push_str(&format!(
             "damage that a server found: {}\n",
-            visible(damage)
+            visible(&damage.what)
         ));
     }
     text.push_str(match (report.is_sound(), &report.recorded) {
@@ -278,8 +278,12 @@ fn as_text(report: &CheckReport) -> String {
             "The store is sound, this check does not find that damage. Stop the server and check \
              again: then the server does not report it any more.\n"
         }
-        (true, Some(_)) => {
+        (true, Some(damage)) if damage.is_removed => {
             "The store is sound, and the server does not report that damage any more.\n"
+        }
+        (true, Some(_)) => {
+            "The store is sound. The record of that damage could not be removed: run the check as \
+             the user of the server.\n"
         }
     });
     text

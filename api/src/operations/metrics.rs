@@ -176,7 +176,7 @@ fn describe_store() {
     describe_gauge!("switchyard_store_available", "1 when the store writes");
     describe_gauge!(
         "switchyard_store_damaged",
-        "1 when damage of the store was found since the start"
+        "1 when damage of the store was found, also in an earlier run"
     );
     describe_gauge!(
         "switchyard_store_last_check_timestamp_seconds",

@@ -107,8 +107,8 @@ async fn reset(
     if state.settings().second_person && !is_only_operator(&console.users, &wanted.email) {
         let message = "Two people decide in this installation, and a token cannot set the password \
                        of one of them: nothing was changed.";
-        let hint = "The user asks for a link at the sign-in, or somebody who manages the users \
-                    removes the user in the console and invites them again.";
+        let hint = "The user asks for a link at the sign-in. Without mails, an operator invites \
+                    the user under another address in the console.";
         return Err(second_person_needed(message, hint).into());
     }
     let made = console

@@ -51,28 +51,30 @@ async fn check_files(open: &Store, settings: &StoreSettings) -> anyhow::Result<b
 }
 
 /// Reads each row through the open store, which notes the damage of a row. Returns false when a
-/// row is damaged. Reads half of the time at most.
+/// row is damaged; the rows of its table after it are not read. Reads half of the time at most.
 async fn read_all(open: &Store) -> anyhow::Result<bool> {
+    let mut is_sound = true;
     for table in Table::ALL {
         let mut from = Vec::new();
         loop {
             let begun = Instant::now();
             let to = [u8::MAX; STORE_KEY_BYTES + 1];
-            let rows = open
-                .scan(table, &from, &to, Direction::Forward, CHUNK)
-                .await;
+            let rows = open.scan(table, &from, &to, Direction::Forward, ROWS).await;
             let rows = match rows {
-                Err(StoreError::Damaged { .. }) => return Ok(false),
+                Err(StoreError::Damaged { .. }) => {
+                    is_sound = false;
+                    break;
+                }
                 rows => rows?,
             };
             match rows.last() {
-                Some((last, _)) if rows.len() == CHUNK => from = [last.as_slice(), &[0]].concat(),
+                Some((last, _)) if rows.len() == ROWS => from = [last.as_slice(), &[0]].concat(),
                 _ => break,
             }
             sleep(begun.elapsed()).await;
         }
     }
-    Ok(true)
+    Ok(is_sound)
 }
 
 fn report_damage(open: &Store, report: &CheckReport) {
@@ -91,7 +93,7 @@ fn report_damage(open: &Store, report: &CheckReport) {
 /// before many requests rely on it.
 const FIRST: Duration = Duration::from_secs(60);
 /// Rows that are read at a time.
-const CHUNK: usize = 500;
+const ROWS: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -155,14 +157,14 @@ mod tests {
         };
         let store = Store::open(&settings).unwrap();
         let mut batch = Batch::new();
-        for n in 0..(CHUNK as u32 + 100) {
+        for n in 0..(ROWS as u32 + 100) {
             batch.put(Table::Event, n.to_be_bytes(), "paid");
         }
         store.commit(batch).await.unwrap();
         assert!(read_all(&store).await.unwrap());
         assert!(store.close().await);
         let database = sled::open(settings.path.join("sled")).unwrap();
-        let last = (CHUNK as u32 + 99).to_be_bytes();
+        let last = (ROWS as u32 + 99).to_be_bytes();
         let mut rows = database.iter().map(|row| row.unwrap());
         let (key, row) = rows.find(|(key, _)| key.ends_with(&last)).unwrap();
         let mut damaged = row.to_vec();

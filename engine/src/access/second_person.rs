@@ -31,31 +31,26 @@ impl SecondPerson {
         if environment == Environment::Sandbox || self.payouts_above.is_empty() {
             return false;
         }
-        let currency = amount.currency();
+        amount.minor() > self.largest(amount.currency())
+    }
+
+    /// Largest payout in a currency that one person orders alone, in minor units; 0: none.
+    fn largest(&self, currency: Currency) -> i64 {
         let named = self.payouts_above.get(currency.code());
         let largest = named.and_then(|text| Amount::parse_major(text, currency).ok());
-        largest.is_none_or(|largest| amount.minor() > largest.minor())
+        largest.map_or(0, |largest| largest.minor())
     }
 
     /// Whether one person may do after `change` what needs two people with these settings.
     pub fn is_loosened_by(&self, change: &Self) -> bool {
-        let is_above = |(code, text): (&String, &String)| {
-            let Some(currency) = Currency::from_code(code) else {
-                return true;
-            };
-            let amount = |text: &String| Amount::parse_major(text, currency).ok();
-            let now = match self.payouts_above.get(code) {
-                Some(text) => amount(text),
-                None => Some(Amount::from_minor(0, currency)),
-            };
-            let (new, now) = (amount(text), now);
-            new.zip(now)
-                .is_none_or(|(new, now)| new.minor() > now.minor())
+        let is_above = |code: &String| {
+            let currency = Currency::from_code(code);
+            currency.is_none_or(|currency| change.largest(currency) > self.largest(currency))
         };
         let has_limits = !self.payouts_above.is_empty();
         let has_none_then = change.payouts_above.is_empty();
         (self.routing && !change.routing)
-            || has_limits && (has_none_then || change.payouts_above.iter().any(is_above))
+            || has_limits && (has_none_then || change.payouts_above.keys().any(is_above))
     }
 
     /// Whether new routing rules need a second person.

@@ -32,8 +32,17 @@ pub struct CheckReport {
     pub faults: Vec<String>,
     /// Last commit group in the store. `None`: it has none, or it cannot be read.
     pub end: Option<CommitGroup>,
-    /// Damage that a server found earlier. A sound store that no process has open is rid of it.
-    pub recorded: Option<String>,
+    /// Damage that a server found earlier and that is on record.
+    pub recorded: Option<RecordedDamage>,
+}
+
+/// Damage on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedDamage {
+    /// A sentence.
+    pub what: String,
+    /// Whether this check removed the record: no process had the store open, and it is sound.
+    pub is_removed: bool,
 }
 
 /// A row that is not as it was written.
@@ -100,11 +109,13 @@ pub fn check(
     {
         findings.fault(fault.to_string());
     }
+    let store = findings.end.map(|end| end.store());
     let mut report = findings.report(is_running);
-    report.recorded = damage::recorded(path);
-    if report.is_sound() && !is_running {
-        damage::settle(path)?;
-    }
+    let may_settle = report.is_sound() && !is_running;
+    report.recorded = damage::recorded(path, store).map(|recorded| RecordedDamage {
+        what: recorded.what,
+        is_removed: may_settle && damage::settle(path).is_ok(),
+    });
     Ok(report)
 }
 

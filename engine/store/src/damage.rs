@@ -6,8 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::error::MaintenanceError;
-use super::mark::Point;
+use parking_lot::Mutex;
+use ulid::Ulid;
+
 use super::place::{replace_durably, resolved};
 
 /// Damage of an open store. Only the damage that was found first is kept.
@@ -21,27 +22,46 @@ pub(super) struct FoundDamage {
 /// The file of a store that holds the damage found first.
 struct Record {
     path: PathBuf,
-    /// Identity of the store. A restored store has another one, so that the record of the store
-    /// before it does not hold.
-    store: String,
+    store: Ulid,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    NotWritten,
+    /// The last write failed. The failure was logged.
+    Failed,
+    Written,
+}
+
+/// Content of a record.
+pub(super) struct Recorded {
+    /// Identity that the store had. `None`: the record cannot be read, or names none.
+    store: Option<Ulid>,
+    pub what: String,
 }
 
 impl FoundDamage {
-    /// The damage that was recorded for the store in `path`, whose last commit group is `opened`.
-    pub fn open(path: &Path, opened: Point) -> Self {
-        let record = Record {
-            path: path_of(path),
-            store: opened.store().to_string(),
+    /// The damage that was recorded for the store in `path`. A store with another identity than
+    /// `before` was restored, and its damage is not known. The record is written again when the
+    /// store has got a new identity.
+    pub fn open(path: &Path, before: Option<Ulid>, store: Ulid) -> Self {
+        let found = Self {
+            first: OnceLock::new(),
+            record: Some(Record {
+                path: path_of(path),
+                store,
+                state: Mutex::new(State::NotWritten),
+            }),
         };
-        let first = OnceLock::new();
-        if let Some(known) = record.read() {
-            tracing::error!(damage = known, "store damage known since an earlier run");
-            let _ = first.set(Arc::new(known)); // it is empty
+        if let Some(known) = recorded(path, before) {
+            tracing::error!(
+                damage = known.what,
+                "store damage known since an earlier run"
+            );
+            found.note(&known.what);
         }
-        Self {
-            first,
-            record: Some(record),
-        }
+        found
     }
 
     pub fn first(&self) -> Option<Arc<String>> {
@@ -52,57 +72,81 @@ impl FoundDamage {
         self.first.get().is_some()
     }
 
-    /// Keeps and records the damage if it is the first.
+    /// Keeps and records the damage if it is the first. A record that could not be written is
+    /// tried again with each later damage.
     pub fn note(&self, what: &str) {
-        self.first.get_or_init(|| {
-            if let Some(record) = &self.record
-                && let Err(error) = record.write(what)
-            {
-                let path = record.path.display();
-                tracing::error!(%error, %path, damage = what, "store damage not recorded");
-            }
-            Arc::new(what.to_owned())
-        });
+        let first = self.first.get_or_init(|| Arc::new(what.to_owned()));
+        if let Some(record) = &self.record {
+            record.write(first);
+        }
     }
 }
 
 impl Record {
-    /// The recorded damage; `None`: there is no record, or it is of another store. A record that
-    /// cannot be read counts as damage.
-    fn read(&self) -> Option<String> {
-        let found = match fs::read_to_string(&self.path) {
-            Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => return Some(format!("{}: {error}", self.path.display())),
+    /// Writes the record once. Another thread that writes it is not waited for.
+    fn write(&self, what: &str) {
+        let Some(mut state) = self.state.try_lock() else {
+            return;
         };
-        let (store, what) = found.split_once('\n')?;
-        (store == self.store).then(|| what.trim_end().to_owned())
-    }
-
-    fn write(&self, what: &str) -> io::Result<()> {
-        replace_durably(&self.path, format!("{}\n{what}\n", self.store).as_bytes())
+        if *state == State::Written {
+            return;
+        }
+        let text = format!("{}\n{what}\n", self.store);
+        *state = match replace_durably(&self.path, text.as_bytes()) {
+            Ok(()) => State::Written,
+            Err(error) => {
+                if *state == State::NotWritten {
+                    let path = self.path.display();
+                    tracing::error!(%error, %path, damage = what, "store damage not recorded");
+                }
+                State::Failed
+            }
+        };
     }
 }
 
-/// Damage that was recorded for the store in `path`, whichever identity the store had then.
-pub(super) fn recorded(path: &Path) -> Option<String> {
-    let found = fs::read_to_string(path_of(path)).ok()?;
-    found
-        .split_once('\n')
-        .map(|(_, what)| what.trim_end().to_owned())
+/// Damage that was recorded for the store in `path` with this identity; `None` for the identity:
+/// it is not known. A record that cannot be read counts as damage.
+pub(super) fn recorded(path: &Path, store: Option<Ulid>) -> Option<Recorded> {
+    let path = path_of(path);
+    let found = match fs::read_to_string(&path) {
+        Ok(text) => Recorded::of(&text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => Recorded {
+            store: None,
+            what: format!("{}: {error}", path.display()),
+        },
+    };
+    let is_other = found
+        .store
+        .zip(store)
+        .is_some_and(|(of, store)| of != store);
+    (!is_other).then_some(found)
 }
 
-/// Removes the record of a store that was found whole.
+/// Removes the record of a store that was found sound.
 ///
 /// # Errors
 /// When the file cannot be removed.
-pub(super) fn settle(path: &Path) -> Result<(), MaintenanceError> {
-    let record = path_of(path);
-    match fs::remove_file(&record) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(MaintenanceError::file("remove", &record)(error))
-        }
+pub(super) fn settle(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path_of(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+impl Recorded {
+    fn of(text: &str) -> Self {
+        let line = text.split_once('\n');
+        let named = line.and_then(|(store, what)| Some((Ulid::from_string(store).ok()?, what)));
+        let (store, what) = match named {
+            Some((store, what)) => (Some(store), what),
+            None => (None, text),
+        };
+        Self {
+            store,
+            what: what.trim_end().to_owned(),
+        }
     }
 }
 

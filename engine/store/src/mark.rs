@@ -34,6 +34,8 @@ pub(super) struct Mark {
     place: MarkPlace,
     file: File,
     reached: Point,
+    /// Identity of the store in the rows, before this opening.
+    before: Option<Ulid>,
     flushed: Instant,
     is_flushed: bool,
     /// Whether the last write failed: each failure is logged once.
@@ -124,6 +126,7 @@ impl Mark {
             file: file.map_err(unwritable)?,
             place,
             reached,
+            before: stored.map(|stored| stored.store),
             flushed: Instant::now(),
             is_flushed: true,
             has_failed: false,
@@ -138,7 +141,7 @@ impl Mark {
 
     /// Damage that was recorded for the store of this mark.
     pub(super) fn found_damage(&self) -> FoundDamage {
-        FoundDamage::open(&self.place.store, self.reached)
+        FoundDamage::open(&self.place.store, self.before, self.reached.store)
     }
 
     /// The point that the next group reaches.

@@ -64,8 +64,8 @@ impl Users {
 
     /// Invites the first owner of an account, or the first operator, for the command line and for
     /// the creation of an account. It is refused when the account or the installation has one.
-    /// Earlier invitations of other first owners or operators end: with two of them open, one
-    /// sender could become two users, who then approve each other's changes.
+    /// Earlier invitations of other first owners of the account, or operators, end: with two of
+    /// them open, one sender could become two users, who then approve each other's changes.
     pub async fn invite_first(
         &self,
         account: Option<AccountId>,

@@ -65,7 +65,11 @@ async fn an_older_copy_of_the_store_is_not_served_until_its_loss_is_accepted() -
 /// An accepted loss is as a restore: no attempt starts before an operator releases it.
 async fn is_held_until_its_release(server: &Server, kept: &str) -> anyhow::Result<()> {
     let (operator, page) = (server.operator(), format!("/checkout/{kept}"));
-    ensure!(server.log().contains("store is held"), "{}", server.log());
+    ensure!(
+        server.log().contains("store is held, no payout is sent"),
+        "{}",
+        server.log()
+    );
     let ready = operator.get("/readyz").await?;
     ensure!(
         ready.status == 200 && ready.body["held"] == true,

@@ -55,7 +55,11 @@ async fn a_restored_server_is_held_reports_its_lost_span_and_is_released() -> an
     // Twice: the hold survives a restart.
     for _ in 0..2 {
         server.up().await?;
-        ensure!(server.log().contains("store is held"), "{}", server.log());
+        ensure!(
+            server.log().contains("store is held, no payout is sent"),
+            "{}",
+            server.log()
+        );
         ensure!(is_held(&server).await?);
         for (id, status) in [(&kept, 200), (&gone, 404)] {
             let path = format!("/v1/payments/{id}");

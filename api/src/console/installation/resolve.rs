@@ -42,9 +42,10 @@ async fn show_form(page: &Page, id: &str) -> Result<View, Failed> {
 /// The transaction of that id.
 pub async fn found(page: &Page, id: &str) -> Result<Arc<Transaction>, Failed> {
     let id: TransactionId = id.parse().map_err(|_| Failed::NotFound)?;
-    note_transaction(id);
     let found = page.state.engine().transaction(id).await?;
-    found.ok_or(Failed::NotFound)
+    let found = found.ok_or(Failed::NotFound)?;
+    note_transaction(id);
+    Ok(found)
 }
 
 /// Link to the page of a transaction.

@@ -11,6 +11,11 @@ fn checked(settings: &StoreSettings) -> CheckReport {
     check(settings, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
+fn recorded(report: &CheckReport) -> Option<(&str, bool)> {
+    let recorded = report.recorded.as_ref();
+    recorded.map(|recorded| (recorded.what.as_str(), recorded.is_removed))
+}
+
 fn rows_of(report: &CheckReport, table: Table) -> u64 {
     report.rows[table.position()].1
 }
@@ -163,13 +168,13 @@ async fn damage_is_known_after_a_restart_until_the_stopped_store_is_found_sound(
             if backend == Backend::Sqlite {
                 let running = checked(&settings);
                 assert!(running.is_running && running.is_sound());
-                assert_eq!(running.recorded.as_deref(), Some("the first one"));
+                assert_eq!(recorded(&running), Some(("the first one", false)));
             }
             assert_eq!(stored(&store).await, 3);
             assert!(store.close().await);
         }
         let stopped = checked(&settings);
-        assert_eq!(stopped.recorded.as_deref(), Some("the first one"));
+        assert_eq!(recorded(&stopped), Some(("the first one", true)));
         assert_eq!(checked(&settings).recorded, None);
         assert_eq!(Store::open(&settings).unwrap().damage(), None);
     }
@@ -198,11 +203,33 @@ async fn the_record_of_damage_outlives_a_check_that_finds_damage_and_not_a_resto
     super::copy::restore_into(&home, &copy).unwrap();
     let store = home.open();
     assert_eq!(store.damage(), None, "it is another store");
+    assert_eq!(checked(&home.settings()).recorded, None);
     store.report_damage("new damage");
     assert!(store.close().await);
     assert_eq!(home.open().damage().unwrap().as_str(), "new damage");
     fs::write(home.record_of_damage(), [0xff, b'\n']).unwrap();
     assert!(home.open().damage().unwrap().contains("store.damage"));
+}
+
+#[tokio::test]
+async fn damage_stays_known_when_the_store_gets_a_new_identity() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 3).await;
+    store.report_damage("a row is damaged");
+    let before = store.identity();
+    assert!(store.close().await);
+    fs::remove_file(home.mark()).unwrap();
+    for _ in 0..2 {
+        let store = home.open();
+        assert_ne!(store.identity(), before);
+        assert_eq!(store.damage().unwrap().as_str(), "a row is damaged");
+        assert!(store.close().await);
+    }
+    assert_eq!(
+        recorded(&checked(&home.settings())),
+        Some(("a row is damaged", true))
+    );
 }
 
 #[tokio::test]
