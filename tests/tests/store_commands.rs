@@ -102,7 +102,7 @@ async fn a_backup_of_a_running_server_is_restored_after_its_store_is_lost() -> a
     Ok(())
 }
 
-/// What `/readyz` says of the store; waits until the server answers.
+/// State of the store in `/readyz`; waits until the server answers.
 async fn store_of_readiness(server: &Server) -> anyhow::Result<String> {
     eventually("the server answers", Duration::from_secs(30), async || {
         let answer = server.stranger().get("/readyz").await;

@@ -108,7 +108,7 @@ pub enum DeliveryStatus {
     Failed,
 }
 
-/// What changes the status of a delivery.
+/// Causes of a change of the status of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryChange {
     /// The receiver answered 200, perhaps after the delivery had ended.

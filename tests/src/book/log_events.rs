@@ -135,9 +135,9 @@ fn advice(name: &str) -> Option<&'static str> {
     found.map(|(_, advice)| *advice)
 }
 
-const STORE: &str = "Run `switchyard doctor`; `switchyard store check` examines every row. A damaged \
-                     store is restored from a backup";
-const RETRIED: &str = "What was committed is kept; background work is repeated, and a refused \
+const STORE: &str = "Run `switchyard doctor`; `switchyard store check` examines every row. A \
+                     damaged store is restored from a backup";
+const RETRIED: &str = "Committed changes are kept; background work is repeated, and a refused \
                        request can be sent again. When it goes on, run `switchyard doctor`";
 const GATEWAY: &str = "Look at `switchyard gateway list`; roll the gateway back or replace it, and \
                        report it to its author";
