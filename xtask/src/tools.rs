@@ -84,7 +84,7 @@ pub fn oldest_rust() -> anyhow::Result<PathBuf> {
     }
     let found = which().context("rustup has no such toolchain")?;
     let rustc = PathBuf::from(String::from_utf8(found.stdout)?.trim());
-    let bin = rustc.parent().context("a program lies in a folder")?;
+    let bin = rustc.parent().context("a program is in a folder")?;
     Ok(bin.to_owned())
 }
 

@@ -66,7 +66,7 @@ impl PlainLines {
     }
 }
 
-/// Prints a line to standard error. A command does not fail because nobody can read its progress.
+/// Prints a line to standard error. A command does not fail when its progress cannot be printed.
 pub fn print_line(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

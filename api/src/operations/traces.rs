@@ -123,7 +123,7 @@ fn endpoint(collector: &Url) -> String {
     format!("{}/v1/traces", collector.as_str().trim_end_matches('/'))
 }
 
-/// What identifies this program at the collector. The environment variables `OTEL_SERVICE_NAME` and
+/// Identity of this program at the collector. The environment variables `OTEL_SERVICE_NAME` and
 /// `OTEL_RESOURCE_ATTRIBUTES` change and extend it.
 fn resource() -> Resource {
     let name = std::env::var("OTEL_SERVICE_NAME").unwrap_or_else(|_| "switchyard".to_owned());

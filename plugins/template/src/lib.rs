@@ -119,7 +119,7 @@ impl NewGateway {
 
 fn write_file(folder: &Path, name: &str, text: &str) -> anyhow::Result<()> {
     let path = folder.join(name);
-    let parent = path.parent().context("a file lies in a folder")?;
+    let parent = path.parent().context("a file is in a folder")?;
     fs::create_dir_all(parent)
         .and_then(|()| fs::write(&path, text))
         .with_context(|| format!("cannot write {}", path.display()))

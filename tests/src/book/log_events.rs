@@ -174,7 +174,7 @@ const ADVICE: &[(&str, &str)] = &[
     ),
     (
         "breaker opened",
-        "Ask the provider; other connections are preferred until it recovers",
+        "Contact the provider; other connections are preferred until it recovers",
     ),
     ("changed settings", "Restart when it suits"),
     (
@@ -286,7 +286,7 @@ const ADVICE: &[(&str, &str)] = &[
     ("mails are disabled", "Set `mail.smtp_url`"),
     ("no gateway", "Approve a gateway: `switchyard gateway list`"),
     ("operator request failed", PANIC),
-    ("operator tokens", "Revoke tokens that nobody needs"),
+    ("operator tokens", "Revoke unused tokens"),
     ("pages of the log", STORE),
     ("queue actor", PANIC),
     (
@@ -334,7 +334,7 @@ const ADVICE: &[(&str, &str)] = &[
     ("the store is older", HELD),
     (
         "the store was not closed",
-        "None: what was acknowledged is on disk",
+        "None: acknowledged commits are on disk",
     ),
     ("the worker", GATEWAY),
     (

@@ -187,7 +187,7 @@ impl Fixture {
 
     /// Turns the clock until `count` callbacks have come to rest, and gives them, the oldest first.
     pub async fn dealt_with(&self, count: usize) -> anyhow::Result<Vec<Callback>> {
-        eventually("the callbacks are dealt with", SOON, async || {
+        eventually("the callbacks are processed", SOON, async || {
             let mut all = self.callbacks(None).await?;
             let at_rest = all.iter().all(|one| one.state != CallbackState::Waiting);
             if at_rest && all.len() == count {

@@ -95,7 +95,7 @@ async fn a_connection_without_its_gateway_is_disabled_and_deleted_by_its_last_fo
     );
     assert!(
         refused.body.contains("value=\"nope\""),
-        "what was typed stays"
+        "the typed values are kept"
     );
     assert!(access.connection(id).is_some());
     let text = id.to_string();

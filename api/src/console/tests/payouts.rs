@@ -76,7 +76,7 @@ async fn a_mistake_in_a_payout_is_named_beside_its_field() {
             assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{field}");
             let beside = format!("<p class=\"error\" id=\"payout-{field}-error\"");
             assert!(refused.body.contains(&beside), "{field}: {}", refused.body);
-            assert_eq!(refused.field(field), value, "what was typed is kept");
+            assert_eq!(refused.field(field), value, "the typed values are kept");
         }
     }
     assert!(world.payouts().await.is_empty());

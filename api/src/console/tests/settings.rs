@@ -101,7 +101,7 @@ async fn a_mistake_is_named_beside_its_field_and_nothing_is_saved() {
         let text = crate::console::text::Text(switchyard_core::language::Language::En);
         let problem = text.say(problem);
         assert!(refused.body.contains(&problem), "{field}: {problem}");
-        assert_eq!(refused.field(field), value, "what was typed is kept");
+        assert_eq!(refused.field(field), value, "the typed values are kept");
     }
     let pale = save(&world, &cookie, &[("accent_colour", "#ffcc00")]).await;
     let proposed = pale.body.split("Use #").nth(1).expect("a darker colour");
@@ -134,7 +134,7 @@ async fn a_preview_saves_nothing_and_an_old_form_is_refused() {
         .collect();
     let refused = world.submit(&old, &path, &cookie, &fields).await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
-    assert_eq!(refused.field("name"), "Second", "what was typed is kept");
+    assert_eq!(refused.field("name"), "Second", "the typed values are kept");
     let app = world.test.engine.access().app(world.test.keys.app);
     assert_eq!(app.unwrap().name, "First");
 }

@@ -24,7 +24,7 @@ pub enum VersionState {
     /// Another version serves, or the gateway was removed. Open attempts end on it, and it can
     /// become current again.
     Earlier,
-    /// Its open attempts are only queried.
+    /// Stopped after faults: its open attempts are only queried.
     Quarantined,
 }
 
