@@ -91,7 +91,10 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
             poll_after,
             received,
         } => {
-            let received = received.and_then(|reported| received_so_far(&reported, subject));
+            let received = match received.map(|reported| received_so_far(&reported, subject)) {
+                Some(None) => return of_unreadable_amount(id(provider_id)),
+                received => received.flatten(),
+            };
             Outcome::Pending {
                 provider_id: id(provider_id),
                 payer_action: payer_action
@@ -138,8 +141,18 @@ fn captured(reported: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
     Captured::Unreadable
 }
 
-/// Amount received so far, which may be zero. An implausible one is left out: the success, or the
-/// next report, names the amount.
+/// Success of an amount that cannot be read, for a pending attempt with an implausible amount
+/// received so far. Money moved, so the payer is not asked to pay, and a person looks at it.
+fn of_unreadable_amount(provider_id: Option<String>) -> Outcome {
+    Outcome::Succeeded {
+        provider_id,
+        amount: Captured::Unreadable,
+        fees: None,
+        provider_status: None,
+    }
+}
+
+/// Amount received so far, which may be zero. `None`: it is implausible.
 fn received_so_far(reported: &WireAmount, subject: &Subject<'_>) -> Option<Amount> {
     let received = amounts::received(reported, subject.asked);
     if received.is_none() {
@@ -388,27 +401,37 @@ mod tests {
     }
 
     #[test]
-    fn the_amount_received_so_far_is_plausible_or_left_out() {
+    fn an_implausible_amount_received_so_far_is_money_of_an_unreadable_amount() {
         for (reported, minor) in [
             (Some(WireAmount::minor(1_000, "USD")), Some(1_000)),
             (Some(WireAmount::decimal("10.00", "USD")), Some(1_000)),
             (Some(WireAmount::minor(0, "USD")), Some(0)),
-            (Some(WireAmount::minor(-1, "USD")), None),
-            (Some(WireAmount::minor(i64::MAX, "USD")), None),
-            (Some(WireAmount::decimal("10.001", "USD")), None),
-            (Some(WireAmount::minor(1_000, "???")), None),
+            (Some(WireAmount::minor(249_999, "USD")), Some(249_999)),
             (None, None),
         ] {
-            let outcome = WireOutcome::Pending {
-                provider_id: None,
-                payer_action: None,
-                poll_after: None,
-                received: reported.clone(),
-            };
-            let Outcome::Pending { received, .. } = translated(outcome) else {
+            let Outcome::Pending { received, .. } = translated(pending(reported.clone())) else {
                 panic!("not pending: {reported:?}");
             };
             assert_eq!(received.map(Amount::minor), minor, "{reported:?}");
+        }
+        for reported in [
+            WireAmount::minor(250_000, "USD"),
+            WireAmount::minor(i64::MAX, "USD"),
+            WireAmount::minor(-1, "USD"),
+            WireAmount::decimal("10.001", "USD"),
+            WireAmount::minor(1_000, "???"),
+        ] {
+            let outcome = translated(pending(Some(reported.clone())));
+            assert_eq!(captured_in(&outcome), Captured::Unreadable, "{reported:?}");
+        }
+    }
+
+    fn pending(received: Option<WireAmount>) -> WireOutcome {
+        WireOutcome::Pending {
+            provider_id: None,
+            payer_action: None,
+            poll_after: None,
+            received,
         }
     }
 

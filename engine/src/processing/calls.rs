@@ -8,15 +8,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::commit::Step;
-use super::input;
 use super::submissions::SubmissionGuard;
+use super::{input, shared_ids};
 use crate::engine::{Engine, EngineError};
-use switchyard_core::ids::AttemptId;
+use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{Action, Attempt, Command, Kind, Outcome, Transaction};
 use switchyard_gateway_host::{Call, CallEnd, Journal, Operation, Version};
-use switchyard_records::{Name, attempts_with_id};
 use switchyard_system::trace::{Span, SpanKind, TraceContext};
 
 /// Retry interval for an outcome that could not be stored.
@@ -118,7 +117,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
     .increment(1);
     let answer = match outcome {
         // Nobody failed: the gateway is not to be called now, and nothing was sent.
-        Outcome::NotSent { why } if is_held_back(&engine, attempt, operation) => {
+        Outcome::NotSent { why } if is_held_back(&engine, &tx, attempt, operation) => {
             Command::Withhold { attempt: id, why }
         }
         outcome => {
@@ -126,7 +125,7 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
             answer_of(operation, id, outcome, gateway_state, asked_at)
         }
     };
-    send_outcome(&engine, &tx, answer).await;
+    send_outcome(&engine, tx.id, answer).await;
     engine.watchers().answered(tx.id);
     drop(job.away);
 }
@@ -154,16 +153,22 @@ fn answer_of(
     }
 }
 
-/// Whether a submission is kept back because of the state of its gateway's version. Looked at after the call, which may be what put
-/// the version into quarantine.
-fn is_held_back(engine: &Engine, attempt: &Attempt, operation: Operation) -> bool {
+/// Whether a submission is kept back because of the state of its app or of its gateway's version.
+/// Read after the call, which may be what put the version into quarantine.
+fn is_held_back(
+    engine: &Engine,
+    tx: &Transaction,
+    attempt: &Attempt,
+    operation: Operation,
+) -> bool {
     let candidate = &attempt.candidate;
-    let version = || {
-        engine
+    let is_able = || {
+        let version = engine
             .gateways()
-            .version(&candidate.gateway, &candidate.gateway_hash)
+            .version(&candidate.gateway, &candidate.gateway_hash);
+        version.is_some_and(|version| !version.is_in_quarantine())
     };
-    operation.submits() && version().is_none_or(|version| version.is_in_quarantine())
+    operation.submits() && !(engine.may_move_money(tx.app) && is_able())
 }
 
 /// Calls the gateway in a span of its own.
@@ -202,6 +207,9 @@ async fn ask_gateway(
                 .to_owned(),
         );
     }
+    if operation.submits() && !engine.may_move_money(tx.app) {
+        return unsent("The app was disabled before the call.".to_owned());
+    }
     let candidate = &attempt.candidate;
     let Some(version) = version_of(engine, attempt) else {
         return unsent(format!(
@@ -212,7 +220,8 @@ async fn ask_gateway(
     if let Some(why) = kept_back(engine, attempt, operation, &version) {
         return unsent(why.to_owned());
     }
-    let is_shared = !operation.submits() && has_shared_id(engine, attempt).await;
+    let is_shared =
+        !operation.submits() && shared_ids::is_shared(engine.store(), tx, attempt).await;
     if is_shared && !can_find(&version, attempt) {
         return unsent(
             "The provider uses its id of this attempt for another one, too, and the gateway finds \
@@ -279,21 +288,6 @@ fn kept_back(
     is_denial_worthless.then_some("The gateway finds no attempt by our reference alone.")
 }
 
-/// Whether another attempt at the same connection has the provider id of this one. Such an id
-/// proves nothing about either, so queries use our reference only. An index that cannot be read
-/// counts as a shared id.
-async fn has_shared_id(engine: &Engine, attempt: &Attempt) -> bool {
-    let connection = attempt.candidate.connection;
-    let provider_id = attempt.provider_id.as_deref();
-    let Some(name) = provider_id.and_then(|id| Name::provider_id(connection, id)) else {
-        return false;
-    };
-    match attempts_with_id(engine.store(), &name).await {
-        Ok(attempts) => attempts.iter().any(|(_, other)| *other != attempt.id),
-        Err(_) => true,
-    }
-}
-
 /// Whether the engine before a restore may have submitted the attempt, and kept a state for it that
 /// this store does not have.
 fn is_unknown(engine: &Engine, attempt: &Attempt) -> bool {
@@ -310,23 +304,23 @@ fn can_find(version: &Version, attempt: &Attempt) -> bool {
 /// actor wakes.
 async fn recover(engine: &Engine, tx: &Transaction, job: GatewayJob) {
     drop(job.away);
-    send_outcome(engine, tx, Command::Wake).await;
+    send_outcome(engine, tx.id, Command::Wake).await;
     engine.watchers().answered(tx.id);
 }
 
 /// Sends an outcome to the actor until it is durable. It is never dropped while the process runs;
 /// after a crash the journal has it.
-async fn send_outcome(engine: &Engine, tx: &Transaction, answer: Command) {
+pub(super) async fn send_outcome(engine: &Engine, id: TransactionId, answer: Command) {
     loop {
-        match engine.registry().send(engine, tx.id, answer.clone()).await {
+        match engine.registry().send(engine, id, answer.clone()).await {
             Ok(_) => return,
             Err(EngineError::Unavailable(reason)) => {
-                tracing::warn!(transaction.id = %tx.id, reason, "failed to store a gateway outcome, retrying");
+                tracing::warn!(transaction.id = %id, reason, "failed to store a gateway outcome, retrying");
                 engine.clock().sleep(STORE_RETRY).await;
             }
             Err(EngineError::Stopping | EngineError::NotFound) => return,
             Err(error) => {
-                tracing::error!(transaction.id = %tx.id, %error, "gateway outcome rejected");
+                tracing::error!(transaction.id = %id, %error, "gateway outcome rejected");
                 return;
             }
         }

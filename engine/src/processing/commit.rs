@@ -56,6 +56,17 @@ impl Step {
         }
     }
 
+    /// This step and the `next` one in one commit.
+    pub(super) fn and(self, next: Self) -> Self {
+        Self {
+            before: self.before,
+            after: next.after,
+            events: self.events.into_iter().chain(next.events).collect(),
+            actions: self.actions.into_iter().chain(next.actions).collect(),
+            now: self.now,
+        }
+    }
+
     /// The attempts that the step begins.
     pub(crate) fn begun(&self) -> impl Iterator<Item = &Attempt> {
         let begun = |recorded: &Recorded| match &recorded.event {

@@ -11,6 +11,7 @@ mod faults;
 mod housekeeping;
 mod input;
 mod registry;
+mod shared_ids;
 mod submissions;
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,20 @@
 //! The shells, on a memory store and a clock that the test turns. No gateway is loaded here: calls and routing have tests of their own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::calls;
+use super::commit::{Step, commit};
 use crate::access::AppChange;
 use crate::engine::{EngineError, NewPayment, NewPayout};
 use crate::hold::Reasons;
 use crate::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_core::ids::AppId;
-use switchyard_core::testing::fixtures::{World, confirm};
-use switchyard_core::transaction::{Customer, Kind, Refusal, State, Status, Transaction};
+use switchyard_core::testing::fixtures::{START, World, confirm, route};
+use switchyard_core::transaction::{
+    AttemptState, Command, Customer, Kind, Refusal, State, Status, Transaction,
+};
 use switchyard_gateway_host::{Gateways, provider_calls};
 use switchyard_records::{self as records, ListQuery};
 use switchyard_store::{Batch, Direction, Store, Table};
@@ -134,6 +139,44 @@ async fn an_accepted_payout_of_a_disabled_app_waits_as_long_as_it_is_disabled() 
     test.clock.advance(Duration::from_secs(60));
     let tx = until(&test, tx.id, |tx| tx.status() == Status::Failed).await;
     assert!(tx.attempts.is_empty());
+}
+
+/// The disabled app's submission is kept back; without a disabled app it ends where its gateway's
+/// version is looked up.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_that_has_begun_is_kept_back_when_its_app_is_disabled_before_the_call() {
+    for (is_enabled, why) in [
+        (false, "The app was disabled before the call."),
+        (
+            true,
+            "The gateway gateway_0 is not loaded in the version that began this.",
+        ),
+    ] {
+        let mut wanted = TestEngineBuilder::with(Gateways::default());
+        wanted.clock = Clock::manual(START);
+        let test = wanted.start().await;
+        let mut world = World::payout();
+        world.tx.app = test.caller().app.id;
+        let before = Arc::new(world.tx.clone());
+        let mut batch = Batch::new();
+        let begin = records::Step {
+            before: None,
+            after: &before,
+            events: &[],
+        };
+        records::write(&mut batch, &begin).unwrap();
+        test.engine.store().commit(batch).await.unwrap();
+        world.apply(Command::Dispatch(route(1))).unwrap();
+        let step = Step::of(before, world.events.clone(), world.now);
+        let away = calls::announce(&test.engine, &step);
+        assert!(commit(&test.engine, Batch::new(), &step).await.is_ok());
+        set_enabled(&test, world.tx.app, is_enabled).await;
+        calls::begin(&test.engine, &step, away, None);
+        let ended = |tx: &Transaction| tx.attempts[0].state == AttemptState::NotSent;
+        let tx = until(&test, world.tx.id, ended).await;
+        assert_eq!(tx.attempts[0].why.as_deref(), Some(why));
+        assert_eq!(tx.state, State::AwaitingDispatch);
+    }
 }
 
 async fn set_enabled(test: &TestEngine, app: AppId, is_enabled: bool) {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use actix::prelude::*;
 use futures_util::FutureExt as _;
 
-use super::calls;
 use super::commit::{NotCommitted, Step, commit};
+use super::{calls, shared_ids};
 use crate::engine::{Engine, EngineError, Plan};
 use crate::runtime::Snapshot;
 use switchyard_core::ids::{AttemptId, CaseId, TransactionId};
@@ -223,24 +223,18 @@ async fn make(
         Command::SubmitCode { code, .. } => Some(code.clone()),
         _ => None,
     };
-    let context = decision_context(engine, tx, &command);
-    let now = context.now;
-    let decided = catch_unwind(AssertUnwindSafe(|| {
-        #[cfg(test)]
-        engine.faults().inject_panic("decide");
-        let events = decide(tx, command, &context)?;
-        Ok::<_, EngineError>((!events.is_empty()).then(|| Step::of(tx.clone(), events, now)))
-    }));
-    let decided = decided.unwrap_or_else(|_| {
-        note_panic(tx.id);
-        Err(EngineError::Internal)
-    });
-    let Some(step) = decided? else {
+    let Some(mut step) = decided(engine, tx, command)? else {
         return Ok(None);
     };
     let mut batch = Batch::new();
     for attempt in step.begun().filter(|attempt| attempt.presumed) {
         note_unknown(engine, tx, attempt, &mut batch);
+    }
+    let shared = shared_ids::find(engine.store(), &step, &mut batch).await?;
+    for id in &shared {
+        if let Some(case) = decided(engine, &step.after, id.command())? {
+            step = step.and(case);
+        }
     }
     // Before the commit: a reader of the stored attempt must also see its submission in flight.
     let away = calls::announce(engine, &step);
@@ -249,8 +243,30 @@ async fn make(
         Err(NotCommitted::Commit(CommitError::Conflict)) => return Err(Failed::Overtaken),
         Err(error) => return Err(error.into()),
     }
+    for id in shared {
+        id.report_to_others(engine);
+    }
     calls::begin(engine, &step, away, code);
     Ok(Some(step.after))
+}
+
+/// The step that a command makes. A panic is contained. `None`: it changes nothing.
+fn decided(
+    engine: &Engine,
+    tx: &Arc<Transaction>,
+    command: Command,
+) -> Result<Option<Step>, EngineError> {
+    let context = decision_context(engine, tx, &command);
+    let decided = catch_unwind(AssertUnwindSafe(|| {
+        #[cfg(test)]
+        engine.faults().inject_panic("decide");
+        let events = decide(tx, command, &context)?;
+        Ok((!events.is_empty()).then(|| Step::of(tx.clone(), events, context.now)))
+    }));
+    decided.unwrap_or_else(|_| {
+        note_panic(tx.id);
+        Err(EngineError::Internal)
+    })
 }
 
 fn decision_context(engine: &Engine, tx: &Transaction, command: &Command) -> Decision {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::input::Money;
 use crate::manifest::FieldOption;
@@ -224,10 +224,27 @@ pub enum DeclineReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     pub currency: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Units of the smallest coin. A number that fits no `i64` is read as the nearest end of the
+    /// range, which the engine takes for no amount: the outcome that names it stays readable.
+    #[serde(
+        default,
+        deserialize_with = "minor_units",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub minor: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal: Option<String>,
+}
+
+fn minor_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let number = Option::<serde_json::Number>::deserialize(deserializer)?;
+    Ok(number.map(|number| {
+        let end = match number.to_string().starts_with('-') {
+            true => i64::MIN,
+            false => i64::MAX,
+        };
+        number.as_i64().unwrap_or(end)
+    }))
 }
 
 impl Amount {

@@ -22,6 +22,27 @@ use switchyard_gateway::{
     TransactionPage, testing,
 };
 
+/// The outcome says that money moved, so it must not be lost with its amount.
+#[test]
+fn an_outcome_whose_amount_fits_no_range_is_read_with_the_end_of_the_range() {
+    for (minor, read) in [
+        ("9223372036854775808", i64::MAX),
+        ("1e30", i64::MAX),
+        ("25.5", i64::MAX),
+        ("-9223372036854775809", i64::MIN),
+        ("2500", 2_500),
+    ] {
+        let text = format!(
+            r#"{{"succeeded":{{"provider_id":"ch_1","amount":{{"currency":"USD","minor":{minor}}}}}}}"#
+        );
+        let outcome: Outcome = serde_json::from_str(&text).unwrap();
+        let Outcome::Succeeded { amount, .. } = outcome else {
+            panic!("no success: {text}");
+        };
+        assert_eq!(amount.unwrap().minor, Some(read), "{minor}");
+    }
+}
+
 #[test]
 fn begin_reads_and_writes_as_its_golden_files() {
     let mut ask = testing::collect("mtn_bj", 200, "XOF", 0);

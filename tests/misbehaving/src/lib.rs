@@ -88,6 +88,19 @@ impl Gateway for Misbehaving {
             // Under an id that the test chose.
             "pending ch_9" => Ok(Outcome::pending().with_provider_id("ch_9")),
             "pending ch_shared" => Ok(Outcome::pending().with_provider_id("ch_shared")),
+            "succeed ch_shared" => {
+                Ok(Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"))
+            }
+            // A hundred times the amount, as a provider reports it that counts in another unit.
+            "receive in another unit" => Ok(Outcome::Pending {
+                provider_id: Some("ch_unit".to_owned()),
+                payer_action: None,
+                poll_after: None,
+                received: Some(Amount::minor(
+                    ask.amount.minor.saturating_mul(100),
+                    &ask.amount.currency,
+                )),
+            }),
             "never, then abort" | "never, then loop" | "panic twice" => {
                 end_badly(cx, &ask.description).await
             }

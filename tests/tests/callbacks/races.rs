@@ -320,6 +320,53 @@ async fn an_id_of_two_attempts_alone_settles_neither_and_opens_a_case_about_each
     Ok(())
 }
 
+/// Both payments succeed, for the provider reported that of each, and a person looks at both.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_payments_that_succeed_at_once_under_one_id_open_a_case_about_each()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let (one, other) = tokio::try_join!(
+        fixture.confirmed("succeed ch_shared"),
+        fixture.confirmed("succeed ch_shared"),
+    )?;
+    for id in [one, other] {
+        let cases = eventually("a case about the id", SOON, async || {
+            let payment = fixture.transaction(id).await?;
+            Ok(Some(payment.cases.clone()).filter(|cases| !cases.is_empty()))
+        })
+        .await?;
+        let reasons: Vec<_> = cases.iter().map(|case| case.reason).collect();
+        assert_eq!(reasons, [CaseReason::AmbiguousProviderId]);
+        assert_eq!(cases[0].provider_id.as_deref(), Some("ch_shared"));
+        let payment = fixture.transaction(id).await?;
+        assert_eq!(payment.status(), Status::Success);
+    }
+    Ok(())
+}
+
+/// The page of a payment whose provider counts in another unit asks for no more money.
+#[tokio::test(flavor = "multi_thread")]
+async fn money_received_so_far_in_another_unit_opens_a_case_and_nobody_is_asked_to_pay()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("receive in another unit").await?;
+    let payment = eventually("a case about the amount", SOON, async || {
+        let payment = fixture.transaction(id).await?;
+        Ok(Some(payment).filter(|payment| !payment.cases.is_empty()))
+    })
+    .await?;
+    assert_eq!(payment.status(), Status::Pending);
+    assert!(!payment.surely_moved_no_money());
+    assert_eq!(payment.cases[0].reason, CaseReason::AmountDiffers);
+    assert_eq!(payment.cases[0].amount, None);
+    let page = wait_page(&fixture, id).await?;
+    assert!(page.contains("do not pay again"), "{page}");
+    for invitation in ["<form", "/choose", "/details", "/again"] {
+        assert!(!page.contains(invitation), "{invitation} in {page}");
+    }
+    Ok(())
+}
+
 /// The wait page of a payment: its text.
 async fn wait_page(fixture: &Fixture, id: TransactionId) -> anyhow::Result<String> {
     let pages = checkout::router(fixture.merchant.state.clone(), Draining::default());
