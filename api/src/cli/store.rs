@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use switchyard_store::{self as store, BackupSource, CheckReport, RestoreTarget, Views};
+use switchyard_store::{self as store, BackupSource, CheckReport, Record, RestoreTarget, Views};
 
 use super::output::{Column, Output, aligned, print, visible};
 use super::shell::Shell;
@@ -271,22 +271,30 @@ fn as_text(report: &CheckReport) -> String {
             visible(&damage.what)
         ));
     }
-    text.push_str(match (report.is_sound(), &report.recorded) {
-        (false, _) => "",
-        (true, None) => "The store is sound.\n",
-        (true, Some(_)) if report.is_running => {
-            "The store is sound, this check does not find that damage. Stop the server and check \
-             again: then the server does not report it any more.\n"
-        }
-        (true, Some(damage)) if damage.is_removed => {
-            "The store is sound, and the server does not report that damage any more.\n"
-        }
-        (true, Some(_)) => {
-            "The store is sound. The record of that damage could not be removed: run the check as \
-             the user of the server.\n"
-        }
-    });
+    if report.is_sound() {
+        let record = report.recorded.as_ref().map(|damage| &damage.record);
+        text.push_str(&sentence_about(record));
+        text.push('\n');
+    }
     text
+}
+
+/// End of the report about a sound store.
+fn sentence_about(record: Option<&Record>) -> String {
+    match record {
+        None => "The store is sound.".to_owned(),
+        Some(Record::Kept) => "The store is sound, this check does not find that damage. Stop the \
+                               server and check again: then the server does not report it any more."
+            .to_owned(),
+        Some(Record::Removed) => "The store is sound, and the server does not report that damage \
+                                  any more."
+            .to_owned(),
+        Some(Record::NotRemoved(why)) => format!(
+            "The store is sound. The record of that damage could not be removed, and the server \
+             reports it until it is gone: {}",
+            visible(why)
+        ),
+    }
 }
 
 /// Escapes a key, so that it cannot control the terminal.

@@ -41,8 +41,18 @@ pub struct CheckReport {
 pub struct RecordedDamage {
     /// A sentence.
     pub what: String,
-    /// Whether this check removed the record: no process had the store open, and it is sound.
-    pub is_removed: bool,
+    /// What this check did with the record.
+    pub record: Record,
+}
+
+/// Record of damage after a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A process has the store open, or the store is not sound.
+    Kept,
+    Removed,
+    /// The store is sound, and the file cannot be removed. The text names it.
+    NotRemoved(String),
 }
 
 /// A row that is not as it was written.
@@ -114,7 +124,11 @@ pub fn check(
     let may_settle = report.is_sound() && !is_running;
     report.recorded = damage::recorded(path, store).map(|recorded| RecordedDamage {
         what: recorded.what,
-        is_removed: may_settle && damage::settle(path).is_ok(),
+        record: match may_settle.then(|| damage::settle(path)) {
+            None => Record::Kept,
+            Some(Ok(())) => Record::Removed,
+            Some(Err(why)) => Record::NotRemoved(why),
+        },
     });
     Ok(report)
 }

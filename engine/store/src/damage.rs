@@ -1,6 +1,7 @@
 //! The damage that was found in an open store, and its record: a file beside the store, from which
 //! the store knows of the damage at once when it is opened again.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use ulid::Ulid;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::place::{replace_durably, resolved};
 
@@ -36,7 +38,7 @@ enum State {
 
 /// Content of a record.
 pub(super) struct Recorded {
-    /// Identity that the store had. `None`: the record cannot be read, or names none.
+    /// Identity that the store had. `None`: the record cannot be read.
     store: Option<Ulid>,
     pub what: String,
 }
@@ -91,7 +93,7 @@ impl Record {
         if *state == State::Written {
             return;
         }
-        let text = format!("{}\n{what}\n", self.store);
+        let text = written(self.store, what);
         *state = match replace_durably(&self.path, text.as_bytes()) {
             Ok(()) => State::Written,
             Err(error) => {
@@ -106,16 +108,17 @@ impl Record {
 }
 
 /// Damage that was recorded for the store in `path` with this identity; `None` for the identity:
-/// it is not known. A record that cannot be read counts as damage.
+/// it is not known. A record that cannot be read, or was changed, counts as damage.
 pub(super) fn recorded(path: &Path, store: Option<Ulid>) -> Option<Recorded> {
     let path = path_of(path);
-    let found = match fs::read_to_string(&path) {
-        Ok(text) => Recorded::of(&text),
+    let unreadable = |why: &dyn fmt::Display| Recorded {
+        store: None,
+        what: format!("the record of damage {}: {why}", path.display()),
+    };
+    let found = match read(&path) {
+        Ok(text) => Recorded::of(&text).unwrap_or_else(|| unreadable(&"it was changed or cut off")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => Recorded {
-            store: None,
-            what: format!("{}: {error}", path.display()),
-        },
+        Err(error) => unreadable(&error),
     };
     let is_other = found
         .store
@@ -124,32 +127,49 @@ pub(super) fn recorded(path: &Path, store: Option<Ulid>) -> Option<Recorded> {
     (!is_other).then_some(found)
 }
 
+/// Text of a record. Something else than a file is an error: a pipe would never end.
+fn read(path: &Path) -> io::Result<String> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    fs::read_to_string(path)
+}
+
+fn written(store: Ulid, what: &str) -> String {
+    let text = format!("{store}\n{what}\n");
+    format!("{text}{CHECKSUM}{:016x}\n", xxh3_64(text.as_bytes()))
+}
+
 /// Removes the record of a store that was found sound.
 ///
 /// # Errors
-/// When the file cannot be removed.
-pub(super) fn settle(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path_of(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+/// The file cannot be removed. The text names it.
+pub(super) fn settle(path: &Path) -> Result<(), String> {
+    let path = path_of(path);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", path.display()))
+        }
         _ => Ok(()),
     }
 }
 
 impl Recorded {
-    fn of(text: &str) -> Self {
-        let line = text.split_once('\n');
-        let named = line.and_then(|(store, what)| Some((Ulid::from_string(store).ok()?, what)));
-        let (store, what) = match named {
-            Some((store, what)) => (Some(store), what),
-            None => (None, text),
-        };
-        Self {
-            store,
-            what: what.trim_end().to_owned(),
-        }
+    /// `None`: the text is not what [`written`] makes.
+    fn of(text: &str) -> Option<Self> {
+        let (store, rest) = text.split_once('\n')?;
+        let store = Ulid::from_string(store).ok()?;
+        let (what, _) = rest.rsplit_once(CHECKSUM)?;
+        let what = what.strip_suffix('\n')?;
+        (written(store, what) == text).then(|| Self {
+            store: Some(store),
+            what: what.to_owned(),
+        })
     }
 }
 
 fn path_of(store: &Path) -> PathBuf {
     resolved(store).with_added_extension("damage")
 }
+
+const CHECKSUM: &str = "checksum ";

@@ -65,7 +65,9 @@ use ulid::Ulid;
 pub use self::backend::Backend;
 pub use self::backup::{BackupSource, Manifest, Views, backup, is_inside};
 pub use self::batch::{Batch, counts};
-pub use self::check::{CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, RecordedDamage, check};
+pub use self::check::{
+    CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, Record, RecordedDamage, check,
+};
 pub use self::copied::{CopyLock, lock_copy};
 pub use self::copier::{Copier, MakeBase};
 #[cfg(any(test, feature = "testing"))]

@@ -8,9 +8,10 @@ use switchyard_store::Batch;
 
 use crate::audit::NewEntry;
 use crate::error::UsersError;
-use crate::link::Purpose;
-use crate::role::allows;
+use crate::link::{Link, Purpose};
+use crate::role::{Role, allows};
 use crate::rows::{self, Kind};
+use crate::set::Set;
 use crate::token::UserToken;
 use crate::user::{User, UserState};
 use crate::users::{WriteGuard, end_sessions};
@@ -29,7 +30,8 @@ impl WriteGuard {
     /// Stores a user whose password, second factor, role or state has changed, and ends the
     /// sessions of the user except for `keep`. Password resets that were requested before end, too.
     /// Tokens keep the actions that the roles still allow, and end without one. A disabled user
-    /// loses all links and tokens.
+    /// loses all links and tokens. A new operator ends the resets of the other operators: a token
+    /// may have requested one while there was a single operator.
     pub(crate) async fn change_credentials(
         self,
         user: User,
@@ -60,7 +62,8 @@ impl WriteGuard {
                 let is_invitation = matches!(link.purpose, Purpose::Invitation { .. });
                 is_used || is_disabled || !is_invitation
             });
-            let links: Vec<_> = links.map(|link| link.id).collect();
+            let others = resets_of_other_operators(&set, &user);
+            let links: Vec<_> = links.chain(others).map(|link| link.id).collect();
             let tokens = set.tokens_of(id).map(|live| live.current());
             let tokens = tokens.filter_map(|token| restricted(token, &user));
             (sessions, links, tokens.collect::<Vec<_>>())
@@ -89,6 +92,23 @@ impl WriteGuard {
         users.0.pending.lock().remove_setup(id);
         Ok(())
     }
+}
+
+/// Unused resets of the other operators, if the change makes `user` an operator.
+fn resets_of_other_operators<'a>(set: &'a Set, user: &User) -> impl Iterator<Item = &'a Arc<Link>> {
+    let id = user.id;
+    let is_operator = |user: &User| user.is_active() && user.has_role(Role::Operator, None);
+    let was_operator = set.users.get(&id).is_some_and(|before| is_operator(before));
+    let is_new = is_operator(user) && !was_operator;
+    let is_other = move |link: &&Arc<Link>| {
+        let holder = set.users.get(&link.user).filter(|holder| holder.id != id);
+        holder.is_some_and(|holder| is_operator(holder))
+    };
+    let resets = set
+        .links
+        .values()
+        .filter(move |link| is_new && link.purpose == Purpose::Reset);
+    resets.filter(is_other)
 }
 
 /// The token with the actions that the roles of its changed user still allow. `None`: it keeps all.

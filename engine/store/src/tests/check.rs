@@ -11,9 +11,10 @@ fn checked(settings: &StoreSettings) -> CheckReport {
     check(settings, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The damage on record, and whether the record is removed.
 fn recorded(report: &CheckReport) -> Option<(&str, bool)> {
     let recorded = report.recorded.as_ref();
-    recorded.map(|recorded| (recorded.what.as_str(), recorded.is_removed))
+    recorded.map(|recorded| (recorded.what.as_str(), recorded.record == Record::Removed))
 }
 
 fn rows_of(report: &CheckReport, table: Table) -> u64 {
@@ -209,6 +210,82 @@ async fn the_record_of_damage_outlives_a_check_that_finds_damage_and_not_a_resto
     assert_eq!(home.open().damage().unwrap().as_str(), "new damage");
     fs::write(home.record_of_damage(), [0xff, b'\n']).unwrap();
     assert!(home.open().damage().unwrap().contains("store.damage"));
+}
+
+/// Each way to change or replace the record leaves the damage known, and the check ends it.
+#[tokio::test]
+async fn a_record_of_damage_that_was_changed_counts_as_damage() {
+    type Change = fn(&std::path::Path);
+    let changes: [(&str, Change, &str); 7] = [
+        ("a bit of the identity", |path| flip(path, 20), "changed"),
+        ("a bit of the sentence", |path| flip(path, 30), "changed"),
+        ("a bit of the checksum", |path| flip(path, 60), "changed"),
+        ("emptied", |path| fs::write(path, "").unwrap(), "changed"),
+        (
+            "zeroed",
+            |path| fs::write(path, [0; 80]).unwrap(),
+            "changed",
+        ),
+        ("a socket", replaced_by_socket, "not a file"),
+        ("a link into nowhere", replaced_by_link, "not a file"),
+    ];
+    for (name, change, reason) in changes {
+        let home = Home::new();
+        let store = home.open();
+        fill(&store, 0, 3).await;
+        store.report_damage("a row is damaged");
+        assert!(store.close().await);
+        change(&home.record_of_damage());
+        let store = home.open();
+        let damage = store
+            .damage()
+            .unwrap_or_else(|| panic!("{name}: forgotten"));
+        assert!(
+            damage.contains("store.damage") && damage.contains(reason),
+            "{name}: {damage}"
+        );
+        assert!(store.close().await);
+        let known = checked(&home.settings()).recorded.unwrap();
+        assert_eq!(
+            (known.what, known.record),
+            (damage.to_string(), Record::Removed),
+            "{name}"
+        );
+        assert_eq!(home.open().damage(), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_of_damage_that_cannot_be_removed_is_named_by_the_check() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 3).await;
+    assert!(store.close().await);
+    fs::create_dir(home.record_of_damage()).unwrap();
+    let store = home.open();
+    assert!(store.damage().unwrap().contains("not a file"));
+    assert!(store.close().await);
+    let known = checked(&home.settings()).recorded.unwrap();
+    let Record::NotRemoved(why) = known.record else {
+        panic!("{:?}", known.record);
+    };
+    assert!(why.contains("store.damage"), "{why}");
+}
+
+fn replaced_by_socket(path: &std::path::Path) {
+    fs::remove_file(path).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+}
+
+fn replaced_by_link(path: &std::path::Path) {
+    fs::remove_file(path).unwrap();
+    std::os::unix::fs::symlink("nowhere", path).unwrap();
+}
+
+fn flip(path: &std::path::Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
 }
 
 #[tokio::test]

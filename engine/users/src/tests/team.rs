@@ -46,6 +46,36 @@ async fn of_several_first_invitations_only_the_last_one_makes_a_user() {
 }
 
 #[tokio::test]
+async fn a_new_operator_ends_the_resets_of_the_others_and_of_nobody_else() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    world.operator("root@example.com").await;
+    let who = world.signed_in("root@example.com").await;
+    let permit = world.permit(&who, Action::ManageInstallationUsers, None);
+    let invited = world
+        .users
+        .invite(&permit, person("two@example.com", Role::Operator));
+    let invited = invited.await.unwrap();
+    let reset = async |email| {
+        let link = world.users.request_reset(email, origin()).await;
+        link.unwrap().unwrap()
+    };
+    let (of_operator, of_owner) = (
+        reset("root@example.com").await,
+        reset("ada@example.com").await,
+    );
+    world.accept(invited).await;
+    let opened = |link: &NewLink| world.users.link(link.token.expose());
+    assert!(matches!(opened(&of_operator), Err(UsersError::LinkExpired)));
+    assert!(opened(&of_owner).is_ok());
+    // The next one is a request of the time after.
+    let later = reset("root@example.com").await;
+    assert!(opened(&later).is_ok());
+    world.session("root@example.com").await;
+    assert!(opened(&later).is_ok(), "a sign-in is no change");
+}
+
+#[tokio::test]
 async fn a_changed_role_ends_the_sessions_of_its_user() {
     let world = World::new().await;
     world.owner("ada@example.com", ACME).await;
