@@ -230,13 +230,21 @@ impl<'a> Findings<'a> {
     }
 
     fn sled(&mut self, folder: &Path, cache_bytes: u64) {
-        let checked = sled::Sled::open(folder, cache_bytes).and_then(|kv| {
-            Table::ALL
-                .into_iter()
-                .try_for_each(|table| self.all_rows(&kv, table))
-        });
-        if let Err(error) = checked {
-            self.fault(format!("the database cannot be read: {error}"));
+        let kv = match sled::Sled::open_unread(folder, cache_bytes) {
+            Ok(kv) => kv,
+            Err(error) => return self.fault(format!("the database cannot be read: {error}")),
+        };
+        match kv.fault() {
+            Ok(fault) => fault.into_iter().for_each(|fault| self.fault(fault)),
+            Err(error) => self.fault(format!("the database cannot be read to its end: {error}")),
+        }
+        for table in Table::ALL {
+            if let Err(error) = self.all_rows(&kv, table) {
+                let table = table.name();
+                self.fault(format!(
+                    "the table {table} cannot be read to its end: {error}"
+                ));
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use ulid::Ulid;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::error::OpenError;
 use super::place::{replace_durably, resolved};
 
 /// Damage of an open store. Only the damage that was found first is kept.
@@ -38,8 +39,8 @@ enum State {
 
 /// Content of a record.
 pub(super) struct Recorded {
-    /// Identity that the store had. `None`: the record cannot be read.
-    store: Option<Ulid>,
+    /// Identities of the store. Empty: the record cannot be read.
+    stores: Vec<Ulid>,
     pub what: String,
 }
 
@@ -74,11 +75,16 @@ impl FoundDamage {
         self.first.get().is_some()
     }
 
-    /// Keeps and records the damage if it is the first. A record that could not be written is
-    /// tried again with each later damage.
+    /// Keeps and records the damage if it is the first.
     pub fn note(&self, what: &str) {
-        let first = self.first.get_or_init(|| Arc::new(what.to_owned()));
-        if let Some(record) = &self.record {
+        self.first.get_or_init(|| Arc::new(what.to_owned()));
+        self.record();
+    }
+
+    /// Writes the record, unless there is no damage or it is written. The writer tries again with
+    /// each group of commits and when the store is closed: the disk may have been full.
+    pub fn record(&self) {
+        if let Some((first, record)) = self.first.get().zip(self.record.as_ref()) {
             record.write(first);
         }
     }
@@ -93,7 +99,7 @@ impl Record {
         if *state == State::Written {
             return;
         }
-        let text = written(self.store, what);
+        let text = written(&[self.store], what);
         *state = match replace_durably(&self.path, text.as_bytes()) {
             Ok(()) => State::Written,
             Err(error) => {
@@ -112,7 +118,7 @@ impl Record {
 pub(super) fn recorded(path: &Path, store: Option<Ulid>) -> Option<Recorded> {
     let path = path_of(path);
     let unreadable = |why: &dyn fmt::Display| Recorded {
-        store: None,
+        stores: Vec::new(),
         what: format!("the record of damage {}: {why}", path.display()),
     };
     let found = match read(&path) {
@@ -120,11 +126,8 @@ pub(super) fn recorded(path: &Path, store: Option<Ulid>) -> Option<Recorded> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => unreadable(&error),
     };
-    let is_other = found
-        .store
-        .zip(store)
-        .is_some_and(|(of, store)| of != store);
-    (!is_other).then_some(found)
+    let is_other = |store| !found.stores.is_empty() && !found.stores.contains(&store);
+    (!store.is_some_and(is_other)).then_some(found)
 }
 
 /// Text of a record. Something else than a file is an error: a pipe would never end.
@@ -135,9 +138,30 @@ fn read(path: &Path) -> io::Result<String> {
     fs::read_to_string(path)
 }
 
-fn written(store: Ulid, what: &str) -> String {
-    let text = format!("{store}\n{what}\n");
+fn written(stores: &[Ulid], what: &str) -> String {
+    let stores: Vec<_> = stores.iter().map(Ulid::to_string).collect();
+    let text = format!("{}\n{what}\n", stores.join(" "));
     format!("{text}{CHECKSUM}{:016x}\n", xxh3_64(text.as_bytes()))
+}
+
+/// Adds the identity that a store is about to get to its record. Before the rows have it: a crash
+/// after that must not make the damage one of another store.
+///
+/// # Errors
+/// The record cannot be written.
+pub(super) fn carry_over(path: &Path, before: Option<Ulid>, to: Ulid) -> Result<(), OpenError> {
+    let Some(mut known) = recorded(path, before) else {
+        return Ok(());
+    };
+    known.stores.extend(before);
+    known.stores.push(to);
+    known.stores.dedup();
+    let record = path_of(path);
+    let text = written(&known.stores, &known.what);
+    replace_durably(&record, text.as_bytes()).map_err(|source| OpenError::Unwritable {
+        path: record,
+        source,
+    })
 }
 
 /// Removes the record of a store that was found sound.
@@ -157,13 +181,14 @@ pub(super) fn settle(path: &Path) -> Result<(), String> {
 impl Recorded {
     /// `None`: the text is not what [`written`] makes.
     fn of(text: &str) -> Option<Self> {
-        let (store, rest) = text.split_once('\n')?;
-        let store = Ulid::from_string(store).ok()?;
+        let (stores, rest) = text.split_once('\n')?;
+        let stores = stores.split(' ').map(Ulid::from_string);
+        let stores: Vec<_> = stores.collect::<Result<_, _>>().ok()?;
         let (what, _) = rest.rsplit_once(CHECKSUM)?;
         let what = what.strip_suffix('\n')?;
-        (written(store, what) == text).then(|| Self {
-            store: Some(store),
+        (written(&stores, what) == text).then(|| Self {
             what: what.to_owned(),
+            stores,
         })
     }
 }

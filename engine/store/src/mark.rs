@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::Change;
 use super::copied::{self, CopyEnd};
-use super::damage::FoundDamage;
+use super::damage::{self, FoundDamage};
 use super::error::OpenError;
 use super::kv::{Kv, KvError, WriteFailed};
 use super::place::{replace_durably, resolved};
@@ -114,6 +114,7 @@ impl Mark {
         if is_behind || has_no_mark || was_set_aside || copy_has_more {
             // Before the new mark: with that alone a store that lost commits looks whole.
             reached = Point::new(Ids::system().ulid(now), reached.sequence + 1, now);
+            damage::carry_over(path, stored.map(|stored| stored.store), reached.store)?;
             let record = accepted(stored, &later(&copied, found), reached);
             let written = record.write(kv, reached);
             written.map_err(|WriteFailed { error, .. }| place.refusal(&error))?;

@@ -152,6 +152,7 @@ impl Writer {
         if let Some(mark) = &mut self.mark {
             mark.flush_when_due();
         }
+        self.shared.damage.record();
     }
 
     /// Whether the backend has to be opened again.

@@ -82,10 +82,18 @@ pub(crate) fn value_of<'a>(table: Table, key: &[u8], row: &'a [u8]) -> Option<&'
 }
 
 /// The error for a row that is not what was written.
-pub(super) fn damaged(table: Table, key: &[u8]) -> KvError {
+fn damaged(table: Table, key: &[u8]) -> KvError {
     let (table, kind) = (table.name(), kind_of(key));
     tracing::error!(store.table = table, store.kind = kind, "a row is damaged");
     KvError::Damaged { table, kind }
+}
+
+/// An error of a read: damage concerns the row that was read, any other the whole backend.
+pub(super) fn read_failed(error: KvError, table: Table, key: &[u8]) -> KvError {
+    match error {
+        KvError::DamagedDatabase(_) => damaged(table, key),
+        failed => failed,
+    }
 }
 
 fn sum(table: Table, key: &[u8], value: &[u8]) -> [u8; SUM_BYTES] {

@@ -6,6 +6,11 @@
 //! flushes with `sync_file_range`, which leaves the data in the disk's cache and the file's length
 //! unwritten, and it never flushes the files it keeps large nodes in. So this backend follows every
 //! flush with an `fdatasync` of all that sled wrote.
+//!
+//! sled leaves out a change that it finds damaged in its log. So all rows are read when it opens,
+//! and compared with what was written ([`contents`]).
+
+mod contents;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -18,7 +23,9 @@ use std::time::Duration;
 use ::sled::{Batch, Config, Db, Error, Mode};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
-use super::{Kv, KvError, Scan, WriteFailed, before, contained};
+use self::contents::Contents;
+use super::checksum::read_failed;
+use super::{Kv, KvError, Row, Scan, WriteFailed, before, contained};
 use crate::batch::Change;
 use crate::table::Table;
 use crate::{Direction, KeyValues};
@@ -35,11 +42,34 @@ pub(crate) struct Sled {
     /// durable: a read shows neither half of one nor one that may be lost. The value stays `true`
     /// when the batch did not become durable.
     applying: RwLock<bool>,
+    /// All rows after the last durable batch. Only the writer changes it.
+    contents: Mutex<Contents>,
 }
 
 impl Sled {
+    /// Opens the database and reads all of its rows.
+    ///
+    /// # Errors
+    /// [`KvError::DamagedDatabase`] when the rows are not those that were written.
     pub(crate) fn open(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
+        let backend = Self::open_unread(path, cache_bytes)?;
+        match backend.fault()? {
+            Some(fault) => Err(KvError::DamagedDatabase(fault)),
+            None => Ok(backend),
+        }
+    }
+
+    /// The same without a look at the rows, for a check that reports each fault.
+    pub(crate) fn open_unread(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
         contained(|| Self::open_tree(path, cache_bytes))
+    }
+
+    /// The difference between the rows and what was written. `None`: there is none.
+    pub(crate) fn fault(&self) -> Result<Option<String>, KvError> {
+        contained(|| {
+            let counted = Contents::counted(&self.database)?;
+            Ok(self.contents.lock().fault(counted))
+        })
     }
 
     fn open_tree(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
@@ -51,7 +81,9 @@ impl Sled {
             .mode(Mode::HighThroughput)
             .flush_every_ms(None) // only an acknowledgment needs a flush
             .open()?;
+        let contents = Contents::stored(&database)?;
         let backend = Self {
+            contents: Mutex::new(contents.unwrap_or_default()),
             database,
             file: File::open(path.join("db"))?,
             blobs: path.join("blobs"),
@@ -64,8 +96,12 @@ impl Sled {
         Ok(backend)
     }
 
-    fn commit(&self, changes: &[Change<'_>]) -> Result<(), KvError> {
+    /// Makes `changes` of the rows that were `before` them durable.
+    fn commit(&self, changes: &[Change<'_>], before: &[Row]) -> Result<(), KvError> {
         let mut batch = Batch::default();
+        let contents = self.contents.lock().after(changes, before);
+        let (key, value) = contents.row();
+        batch.insert(key, value);
         for change in changes {
             let key = tree_key(change.table, change.key);
             match change.value {
@@ -79,6 +115,7 @@ impl Sled {
         self.database.flush()?;
         self.sync()?;
         *applying = false;
+        *self.contents.lock() = contents;
         Ok(())
     }
 
@@ -117,7 +154,8 @@ impl Sled {
 impl Kv for Sled {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {
         let _durable = self.durable()?;
-        let value = self.database.get(tree_key(table, key))?;
+        let value = contained(|| Ok(self.database.get(tree_key(table, key))?));
+        let value = value.map_err(|error| read_failed(error, table, key))?;
         Ok(value.map(|value| value.to_vec()))
     }
 
@@ -129,11 +167,14 @@ impl Kv for Sled {
             Ok((key[1..].to_vec(), value.to_vec()))
         };
         let _durable = self.durable()?;
-        let range = self.database.range(from..to);
-        match scan.direction {
-            Direction::Forward => range.take(scan.limit).map(row).collect(),
-            Direction::Backward => range.rev().take(scan.limit).map(row).collect(),
-        }
+        let rows = contained(|| {
+            let range = self.database.range(from..to);
+            match scan.direction {
+                Direction::Forward => range.take(scan.limit).map(row).collect(),
+                Direction::Backward => range.rev().take(scan.limit).map(row).collect(),
+            }
+        });
+        rows.map_err(|error| read_failed(error, scan.table, scan.from))
     }
 
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
@@ -146,7 +187,10 @@ impl Kv for Sled {
         // that the commit takes after it.
         let undo =
             contained(|| before(self, changes)).map_err(|error| failed(error, Vec::new()))?;
-        contained(|| self.commit(changes)).map_err(|error| failed(error, undo))
+        match contained(|| self.commit(changes, &undo)) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(failed(error, undo)),
+        }
     }
 }
 
@@ -195,10 +239,17 @@ fn tree_key(table: Table, key: &[u8]) -> Vec<u8> {
 
 impl From<Error> for KvError {
     fn from(error: Error) -> Self {
-        Self::Failed(match error {
-            Error::Io(error) => error.to_string(),
-            other => other.to_string(),
-        })
+        match error {
+            Error::Corruption { at, .. } => {
+                let place = at.map_or_else(String::new, |at| format!(" at {at:?}"));
+                Self::DamagedDatabase(format!("sled read damaged data{place}"))
+            }
+            Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Self::DamagedDatabase(format!("the file of sled was cut off: {error}"))
+            }
+            Error::Io(error) => Self::Failed(error.to_string()),
+            other => Self::Failed(other.to_string()),
+        }
     }
 }
 
@@ -228,6 +279,21 @@ mod tests {
             backend.get(Table::Meta, b"key").unwrap(),
             Some(b"value".to_vec())
         );
+    }
+
+    #[test]
+    fn a_page_that_sled_cannot_read_is_damage_of_the_row_and_a_full_disk_is_not() {
+        let errors = [
+            (Error::Corruption { at: None, bt: () }, true),
+            (io::Error::from(io::ErrorKind::UnexpectedEof).into(), true),
+            (io::Error::from(io::ErrorKind::StorageFull).into(), false),
+        ];
+        for (error, is_damage) in errors {
+            let error = KvError::from(error);
+            assert_eq!(error.is_damage(), is_damage, "{error}");
+            let of_row = read_failed(error, Table::Event, b"a");
+            assert_eq!(matches!(of_row, KvError::Damaged { .. }), is_damage);
+        }
     }
 
     #[test]

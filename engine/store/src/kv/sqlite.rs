@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::config::DbConfig;
-use rusqlite::ffi::SQLITE_IOERR_DATA;
+use rusqlite::ffi::{SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
 use rusqlite::{TransactionBehavior, params};
@@ -36,7 +36,7 @@ use rusqlite::{TransactionBehavior, params};
 use self::log::Log;
 use self::pages::PAGE_BYTES;
 use self::tail::Tail;
-use super::checksum::damaged;
+use super::checksum::read_failed;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::batch::Change;
 use crate::table::Table;
@@ -171,7 +171,7 @@ impl Kv for Sqlite {
                 Ok((bytes(row, 0)?, bytes(row, 1)?))
             })?;
             rows.collect::<Result<_, _>>()
-                .map_err(|error| describe(error, scan.table, scan.from))
+                .map_err(|error| read_failed(error.into(), scan.table, scan.from))
         })
     }
 
@@ -245,7 +245,7 @@ fn get(connection: &Connection, table: Table, key: &[u8]) -> Result<Option<Vec<u
     statement
         .query_row(params![key], |row| bytes(row, 0))
         .optional()
-        .map_err(|error| describe(error, table, key))
+        .map_err(|error| read_failed(error.into(), table, key))
 }
 
 /// The bytes of a column. A damaged row may have another type; then its checksum is wrong.
@@ -254,14 +254,6 @@ fn bytes(row: &rusqlite::Row<'_>, column: usize) -> Result<Vec<u8>, Error> {
         ValueRef::Blob(bytes) | ValueRef::Text(bytes) => bytes.to_vec(),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Vec::new(),
     })
-}
-
-/// An error of a read: damage concerns the row that was read, any other the whole backend.
-fn describe(error: Error, table: Table, key: &[u8]) -> KvError {
-    match KvError::from(error) {
-        KvError::DamagedDatabase(_) => damaged(table, key),
-        failed => failed,
-    }
 }
 
 /// The b-tree that holds the rows of a table. Tables whose keys begin with the same id share one:
@@ -304,7 +296,7 @@ impl From<Error> for KvError {
             matches!(
                 code.code,
                 ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase
-            ) || code.extended_code == SQLITE_IOERR_DATA
+            ) || LOST_PAGE.contains(&code.extended_code)
         });
         match is_damage {
             true => Self::DamagedDatabase(error.to_string()),
@@ -313,6 +305,13 @@ impl From<Error> for KvError {
     }
 }
 
+/// Codes of a page that is not there any more: its checksum is wrong, the disk cannot read it, or
+/// the file was cut off.
+const LOST_PAGE: [i32; 3] = [
+    SQLITE_IOERR_DATA,
+    SQLITE_IOERR_READ,
+    SQLITE_IOERR_SHORT_READ,
+];
 const FILE: &str = "switchyard.sqlite3";
 /// Read-only connections that are kept open; more are opened when more threads read at a time.
 const IDLE_READERS: usize = 8;

@@ -256,6 +256,128 @@ async fn a_record_of_damage_that_was_changed_counts_as_damage() {
 }
 
 #[tokio::test]
+async fn a_record_of_damage_that_could_not_be_written_is_written_with_the_next_commit_or_the_close()
+{
+    for is_closed in [false, true] {
+        let home = Home::new();
+        let store = home.open();
+        fill(&store, 0, 3).await;
+        let draft = home.record_of_damage().with_added_extension("new");
+        fs::create_dir(&draft).unwrap();
+        store.report_damage("a row is damaged");
+        assert!(!home.record_of_damage().exists());
+        fs::remove_dir(&draft).unwrap();
+        match is_closed {
+            true => assert!(store.close().await),
+            false => {
+                fill(&store, 3, 4).await;
+                fill(&store, 4, 5).await;
+            }
+        }
+        assert!(home.record_of_damage().exists(), "closed: {is_closed}");
+    }
+}
+
+/// A new identity that the rows have and the record has not would be that of another store.
+#[tokio::test]
+async fn a_store_gets_no_new_identity_that_its_record_of_damage_cannot_name() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 3).await;
+    store.report_damage("a row is damaged");
+    let before = store.identity().unwrap();
+    assert!(store.close().await);
+    fs::remove_file(home.mark()).unwrap();
+    let draft = home.record_of_damage().with_added_extension("new");
+    fs::create_dir(&draft).unwrap();
+    let refused = home.refusal().to_string();
+    assert!(refused.contains("store.damage"), "{refused}");
+    fs::remove_dir(&draft).unwrap();
+    // A crash before and one after the rows have the new identity.
+    let path = home.settings().path;
+    let (to, other) = (ulid::Ulid::from_parts(1, 1), ulid::Ulid::from_parts(1, 2));
+    crate::damage::carry_over(&path, Some(before), to).unwrap();
+    for known in [before, to] {
+        assert!(crate::damage::recorded(&path, Some(known)).is_some());
+    }
+    assert!(crate::damage::recorded(&path, Some(other)).is_none());
+    assert_eq!(home.open().damage().unwrap().as_str(), "a row is damaged");
+}
+
+/// sled reads on behind a damaged change in its log, and shows the rows before it.
+#[tokio::test]
+async fn a_change_that_sled_leaves_out_when_it_opens_is_noticed() {
+    let home = Home::new();
+    let settings = large_in_sled(&home).await;
+    let whole = fs::read(settings.path.join("sled/db")).unwrap();
+    let mut refused = 0;
+    for place in places_of_row(&whole) {
+        let trial = Home::new();
+        copy_all(home.0.path(), trial.0.path());
+        let settings = StoreSettings {
+            path: trial.settings().path,
+            ..settings.clone()
+        };
+        flip(&settings.path.join("sled/db"), place + 200);
+        // Earlier versions of a page stay in the file, and nobody reads them.
+        let Ok(store) = Store::open(&settings) else {
+            assert!(!checked(&settings).is_sound());
+            refused += 1;
+            continue;
+        };
+        for table in [Table::Event, Table::Transaction] {
+            let rows = store.scan(table, &[0], &[u8::MAX], Direction::Forward, usize::MAX);
+            assert_eq!(rows.await.unwrap().len(), LARGE as usize);
+        }
+        assert!(store.close().await);
+    }
+    assert!(refused > 0, "no damage was met");
+}
+
+/// A stopped store of rows that fill a page each.
+async fn large_in_sled(home: &Home) -> StoreSettings {
+    let settings = StoreSettings {
+        backend: Backend::Sled,
+        cache_bytes: 1024 * 1024,
+        ..home.settings()
+    };
+    let store = Store::open(&settings).unwrap();
+    for n in 0..LARGE {
+        let rows = batch(|batch| {
+            for table in [Table::Event, Table::Transaction] {
+                batch.put(table, n.to_be_bytes(), vec![n as u8; 4_000]);
+            }
+        });
+        store.commit(rows).await.unwrap();
+    }
+    assert!(store.close().await);
+    settings
+}
+
+/// Rows of each table.
+const LARGE: u32 = 200;
+
+/// Where the file has a copy of the hundredth row.
+fn places_of_row(file: &[u8]) -> Vec<usize> {
+    let copies = file.windows(4_000).enumerate();
+    let copies = copies.filter(|(_, part)| *part == [100_u8; 4_000]);
+    copies.map(|(place, _)| place).collect()
+}
+
+fn copy_all(from: &std::path::Path, to: &std::path::Path) {
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            fs::create_dir(&to).unwrap();
+            copy_all(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), &to).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_record_of_damage_that_cannot_be_removed_is_named_by_the_check() {
     let home = Home::new();
     let store = home.open();

@@ -101,6 +101,23 @@ fn put(table: Table, key: &str, value: &str) -> Batch {
     batch(|batch| batch.put(table, key, value))
 }
 
+/// The reader whose page is gone gets an error, and readiness learns of the damage from it.
+#[tokio::test]
+async fn a_log_that_is_cut_off_under_an_open_store_is_damage() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 20).await;
+    File::options()
+        .write(true)
+        .open(home.log())
+        .unwrap()
+        .set_len(0)
+        .unwrap();
+    let read = store.get(Table::Event, &7_u32.to_be_bytes()).await;
+    assert!(read.is_err(), "{read:?}");
+    assert!(store.damage().is_some());
+}
+
 #[tokio::test]
 async fn a_damaged_row_is_an_error_for_who_needs_it_and_for_nobody_else() {
     let home = Home::new();
