@@ -66,6 +66,9 @@ pub struct Restore {
     /// Restore a continuous copy while a running server writes it
     #[arg(long)]
     from_running: bool,
+    /// Leave the gateways out, when their files in the backup are damaged or missing
+    #[arg(long)]
+    without_gateways: bool,
 }
 
 impl Store {
@@ -172,9 +175,10 @@ impl Restore {
             .collect();
         anyhow::ensure!(faults.is_empty(), faults.join("; "));
         let beside = settings.data.dir.join("switchyard.restored.toml");
+        let gateways = settings.gateway_copies();
         let target = RestoreTarget {
             store: &store_settings(&settings),
-            gateways: &settings.gateway_copies(),
+            gateways: (!self.without_gateways).then_some(&gateways),
             settings: &beside,
         };
         let _unused = match self.from_running {
@@ -432,6 +436,7 @@ mod tests {
             backup: root.join("backup"),
             installation: installation(root),
             from_running: false,
+            without_gateways: false,
         };
         let open_to_all = restore.run(true).unwrap_err().to_string();
         assert!(open_to_all.contains("chmod 700"), "{open_to_all}");
@@ -487,6 +492,7 @@ mod tests {
             backup: root.join("backup"),
             installation: installation(root),
             from_running: false,
+            without_gateways: false,
         };
         let refused = restore.run(true).unwrap_err().to_string();
         assert!(

@@ -80,12 +80,14 @@ impl Access {
     }
 
     /// Puts new rules in force. With `replaces`, only in the place of that version (0: of none).
+    /// `also`: rows of the caller that are committed with them.
     pub async fn set_routing(
         &self,
         app: AppId,
         environment: Environment,
         rules: RuleSet,
         replaces: Option<u64>,
+        also: Batch,
     ) -> Result<Arc<RoutingRules>, AccessError> {
         let gate = self.gate().await;
         self.app(app)
@@ -104,16 +106,16 @@ impl Access {
             made_at: self.0.clock.now(),
         };
         let too_old = versions.get(ROUTING_VERSIONS - 1..).unwrap_or_default();
-        put(gate, rules, too_old).await
+        put(gate, also, rules, too_old).await
     }
 }
 
 async fn put(
     gate: WriteGuard,
+    mut batch: Batch,
     rules: RoutingRules,
     too_old: &[Arc<RoutingRules>],
 ) -> Result<Arc<RoutingRules>, AccessError> {
-    let mut batch = Batch::new();
     rows::put(&mut batch, Kind::Routing, rules.row(), &rules)?;
     for old in too_old {
         rows::delete(&mut batch, Kind::Routing, old.row());

@@ -128,7 +128,10 @@ impl Engine {
     ) -> Result<Arc<Transaction>, EngineError> {
         let mut live = self.watch(id);
         live.borrow_and_update();
-        let current = self.registry().send_about(self, id, seen, command).await?;
+        let current = self
+            .registry()
+            .send_about(self, id, seen, command.into())
+            .await?;
         if !waits(&current) {
             return Ok(current);
         }

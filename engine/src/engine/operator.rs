@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use crate::processing::preview;
+use crate::processing::{Order, preview};
 use switchyard_core::ids::{AttemptId, CaseId, TransactionId};
 use switchyard_core::transaction::{
     Action, ByOperator, Command, EventName, Operator, OperatorCommand, Refusal, Resolution, State,
     Transaction,
 };
 use switchyard_records::{self as records, CaseFound, CaseQuery, CasesFound};
+use switchyard_store::Batch;
 
 /// Result of a manual query.
 #[derive(Clone, Debug)]
@@ -61,8 +62,22 @@ impl Engine {
         note: String,
         resolution: Resolution,
     ) -> Result<Arc<Transaction>, EngineError> {
+        self.resolve_with(id, operator, note, resolution, Batch::new())
+            .await
+    }
+
+    /// The same. `also`: rows of the caller that are committed with the resolution.
+    pub async fn resolve_with(
+        &self,
+        id: TransactionId,
+        operator: Operator,
+        note: String,
+        resolution: Resolution,
+        also: Batch,
+    ) -> Result<Arc<Transaction>, EngineError> {
         let command = signed(operator, Some(note), OperatorCommand::Resolve(resolution));
-        self.registry().send(self, id, command).await
+        let order = Order::with(command, also);
+        self.registry().send_about(self, id, None, order).await
     }
 
     /// The result that a resolution would have now. Nothing is changed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix::prelude::*;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::transaction::{Execute, Rest, TransactionActor};
+use super::transaction::{Execute, Order, Rest, TransactionActor};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::time::Timestamp;
@@ -44,7 +44,8 @@ impl Registry {
         id: TransactionId,
         command: Command,
     ) -> Result<Arc<Transaction>, EngineError> {
-        self.send_about(engine, id, None, command).await
+        let order = Order::from(command);
+        self.send_about(engine, id, None, order).await
     }
 
     /// The same. `seen`: the transaction, if the caller has just read it, which saves the actor a look into the store. Should it have
@@ -54,13 +55,12 @@ impl Registry {
         engine: &Engine,
         id: TransactionId,
         seen: Option<Arc<Transaction>>,
-        command: Command,
+        order: Order,
     ) -> Result<Arc<Transaction>, EngineError> {
-        let command = Arc::new(command);
         for _ in 0..SENDS {
             let address = self.find_or_start(engine, id)?;
             let execute = Execute {
-                command: command.clone(),
+                order: order.clone(),
                 seen: seen.clone(),
                 trace: TraceContext::current(),
             };

@@ -11,9 +11,10 @@ use crate::engine::{EngineError, NewPayment, NewPayout};
 use crate::hold::Reasons;
 use crate::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_core::ids::AppId;
-use switchyard_core::testing::fixtures::{START, World, confirm, route};
+use switchyard_core::testing::fixtures::{START, World, confirm, route, unknown, verdict};
 use switchyard_core::transaction::{
-    AttemptState, Command, Customer, Kind, Refusal, State, Status, Transaction,
+    AttemptState, Command, Customer, Kind, Operator, Refusal, Resolution, State, Status,
+    Transaction,
 };
 use switchyard_gateway_host::{Gateways, provider_calls};
 use switchyard_records::{self as records, ListQuery};
@@ -218,6 +219,44 @@ async fn starts_held_on(left: &World, was_sent: bool, hold: Reasons) -> TestEngi
         ..TestEngineBuilder::with(Gateways::default())
     };
     wanted.start().await
+}
+
+/// A resolution that a second person approved is made exactly if the approval is stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resolution_and_the_rows_that_belong_to_it_are_one_commit() {
+    for is_decided in [true, false] {
+        let mut left = World::payment();
+        left.apply(confirm(1)).unwrap();
+        left.answer(unknown()).unwrap();
+        let test = starts_on(&left, true).await;
+        let (engine, id) = (&test.engine, left.tx.id);
+        let store = engine.store();
+        if is_decided {
+            let mut batch = Batch::new();
+            batch.put(Table::User, "decided", "by otto");
+            store.commit(batch).await.unwrap();
+        }
+        let mut approval = Batch::new();
+        approval.require_absent(Table::User, "decided");
+        approval.put(Table::User, "decided", "by olga");
+        let olga = Operator {
+            name: "olga".to_owned(),
+            token: None,
+        };
+        let resolution = Resolution {
+            attempt: None,
+            verdict: verdict(None, Some("ch_1")),
+        };
+        let resolved = engine.resolve_with(id, olga, "Seen.".to_owned(), resolution, approval);
+        assert_eq!(resolved.await.is_err(), is_decided);
+        let stored = store.get(Table::User, b"decided").await.unwrap().unwrap();
+        let tx = engine.transaction(id).await.unwrap().unwrap();
+        let expected = match is_decided {
+            true => (&b"by otto"[..], Status::Pending),
+            false => (&b"by olga"[..], Status::Success),
+        };
+        assert_eq!((stored.as_slice(), tx.status()), expected);
+    }
 }
 
 /// A payment of which a process died while it was being submitted, a second ago.

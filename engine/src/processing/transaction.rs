@@ -34,9 +34,40 @@ impl Message for Rest {
     type Result = ();
 }
 
-/// Executes a command. Answered after the commit.
+/// A command, and rows that are committed with what it changes.
+#[derive(Clone)]
+pub(crate) struct Order {
+    command: Arc<Command>,
+    also: Option<Arc<Batch>>,
+}
+
+impl Order {
+    pub(crate) fn with(command: Command, also: Batch) -> Self {
+        Self {
+            command: Arc::new(command),
+            also: (!also.is_empty()).then(|| Arc::new(also)),
+        }
+    }
+
+    /// The first rows of the commit.
+    fn batch(&self) -> Batch {
+        let mut batch = Batch::new();
+        if let Some(also) = &self.also {
+            batch.append(also);
+        }
+        batch
+    }
+}
+
+impl From<Command> for Order {
+    fn from(command: Command) -> Self {
+        Self::with(command, Batch::new())
+    }
+}
+
+/// Executes an order. Answered after the commit.
 pub(crate) struct Execute {
-    pub command: Arc<Command>,
+    pub order: Order,
     /// The transaction, if the sender has just read it.
     pub seen: Option<Arc<Transaction>>,
     /// Place of the sender in its trace.
@@ -100,7 +131,7 @@ impl Handler<Execute> for TransactionActor {
         let known = self.held.clone().or(asked.seen);
         let place = asked.trace.clone().linked_to(self.trace);
         self.trace = asked.trace.position().or(self.trace);
-        let carried_out = traced(self.engine.clone(), self.id, known, asked.command, place);
+        let carried_out = traced(self.engine.clone(), self.id, known, asked.order, place);
         let contained = AssertUnwindSafe(carried_out).catch_unwind();
         AtomicResponse::new(Box::pin(contained.into_actor(self).map(
             |carried_out, actor, _| {
@@ -137,18 +168,18 @@ impl Handler<Snapshot<TransactionSnapshot>> for TransactionActor {
     }
 }
 
-/// Carries out a command, in a span of its own.
+/// Carries out an order, in a span of its own.
 async fn traced(
     engine: Engine,
     id: TransactionId,
     known: Option<Arc<Transaction>>,
-    command: Arc<Command>,
+    order: Order,
     place: TraceContext,
 ) -> ExecutionResult {
     let span = Span::begin_at(&place, "transaction command", SpanKind::Internal);
     span.set("transaction.id", || id.to_string());
-    span.set("command", || command.name());
-    span.scope(carry_out(engine, id, known, command)).await
+    span.set("command", || order.command.name());
+    span.scope(carry_out(engine, id, known, order)).await
 }
 
 type ExecutionResult = (
@@ -162,7 +193,7 @@ async fn carry_out(
     engine: Engine,
     id: TransactionId,
     mut known: Option<Arc<Transaction>>,
-    command: Arc<Command>,
+    order: Order,
 ) -> ExecutionResult {
     #[cfg(test)]
     engine.faults().wait_at("command").await;
@@ -175,7 +206,7 @@ async fn carry_out(
                 Err(error) => return (None, Err(error.into())),
             },
         };
-        match step(&engine, &tx, Command::clone(&command)).await {
+        match step(&engine, &tx, &order).await {
             Ok(None) => return (Some(tx.clone()), Ok(tx)),
             Ok(Some(after)) => return (Some(after.clone()), Ok(after)),
             Err(Failed::Overtaken) => {}
@@ -201,13 +232,14 @@ impl<E: Into<EngineError>> From<E> for Failed {
 async fn step(
     engine: &Engine,
     tx: &Arc<Transaction>,
-    command: Command,
+    order: &Order,
 ) -> Result<Option<Arc<Transaction>>, Failed> {
+    let command = Command::clone(&order.command);
     let Some(command) = enrich(engine, tx, command).await? else {
         return Ok(None);
     };
     let plan = Plan::of(tx, &command);
-    let made = make(engine, tx, command).await;
+    let made = make(engine, tx, command, order.batch()).await;
     if let Some(plan) = plan {
         engine.planned(&plan, matches!(made, Ok(Some(_))));
     }
@@ -218,15 +250,18 @@ async fn make(
     engine: &Engine,
     tx: &Arc<Transaction>,
     command: Command,
+    mut batch: Batch,
 ) -> Result<Option<Arc<Transaction>>, Failed> {
     let code = match &command {
         Command::SubmitCode { code, .. } => Some(code.clone()),
         _ => None,
     };
     let Some(mut step) = decided(engine, tx, command)? else {
+        if !batch.is_empty() {
+            engine.store().commit(batch).await?;
+        }
         return Ok(None);
     };
-    let mut batch = Batch::new();
     for attempt in step.begun().filter(|attempt| attempt.presumed) {
         note_unknown(engine, tx, attempt, &mut batch);
     }

@@ -226,6 +226,10 @@ pub enum MaintenanceError {
     /// The copy has faults. It was removed.
     #[error("{what} is damaged: {faults}")]
     Damaged { what: String, faults: String },
+    #[error(
+        "{reason}. `--without-gateways` restores everything else: add the gateways again afterwards"
+    )]
+    GatewayInBackup { reason: String },
     #[error("the backend {backend} has no SQL: only a store with backend sqlite can be queried")]
     NoSql { backend: String },
     #[error("the database cannot be queried: {reason}")]

@@ -30,8 +30,9 @@ use switchyard_system::ids::Ids;
 #[derive(Clone, Copy, Debug)]
 pub struct RestoreTarget<'a> {
     pub store: &'a StoreSettings,
-    /// Folder of the engine's copies of gateways. Those of the backup are added.
-    pub gateways: &'a Path,
+    /// Folder of the engine's copies of gateways. Those of the backup are added. `None`: they are
+    /// left out.
+    pub gateways: Option<&'a Path>,
     /// File for the settings of the backup, replaced if it exists. It is not the settings file.
     pub settings: &'a Path,
 }
@@ -63,7 +64,9 @@ pub fn restore(
             wanted: backend.name(),
         });
     }
-    must_have_gateways(backup, &manifest)?;
+    if target.gateways.is_some() {
+        must_have_gateways(backup, &manifest)?;
+    }
     let draft = Draft::make(path, None)?;
     copy_files(&backup.join(STORE), &draft.0, report)?;
     let database = draft.0.join(backend.name());
@@ -100,7 +103,10 @@ pub fn restore(
     };
     write_record(target.store, &draft.0, point, &record)?;
     sync_all_below(&draft.0).map_err(MaintenanceError::file("write", &draft.0))?;
-    add_gateways(&backup.join(GATEWAYS), target.gateways, &mut Err)?;
+    if let Some(gateways) = target.gateways {
+        let mut refuse = |error: MaintenanceError| Err(without_gateways(error.to_string()));
+        add_gateways(&backup.join(GATEWAYS), gateways, &mut refuse)?;
+    }
     place_settings(&backup.join(SETTINGS), target.settings)?;
     place(draft, path, &mark, point).map_err(MaintenanceError::file("write", path))?;
     Ok(record)
@@ -140,10 +146,12 @@ fn must_have_gateways(backup: &Path, manifest: &Manifest) -> Result<(), Maintena
     if missing.is_empty() {
         return Ok(());
     }
-    Err(MaintenanceError::NotABackup {
-        path: backup.to_owned(),
-        reason: format!("it lists files that are missing: {}", missing.join(", ")),
-    })
+    let reason = format!("it lists files that are missing: {}", missing.join(", "));
+    Err(without_gateways(format!("{}: {reason}", backup.display())))
+}
+
+fn without_gateways(reason: String) -> MaintenanceError {
+    MaintenanceError::GatewayInBackup { reason }
 }
 
 /// Gives the store in `folder` its new identity and the record of its restore.

@@ -96,7 +96,7 @@ impl Road {
         let (access, app) = (self.bench.engine.access(), self.caller.app.id);
         let environment = Environment::Sandbox;
         access
-            .set_routing(app, environment, set, None)
+            .set_routing(app, environment, set, None, Batch::new())
             .await
             .unwrap();
     }

@@ -14,10 +14,8 @@ use axum::response::Response;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use switchyard_core::ids::{AccountId, ApprovalId, UserId};
-use switchyard_engine::engine::Engine;
-use switchyard_store::Batch;
 use switchyard_users::{
-    Action, Approval, ApprovalState, Permit, Proposal, Staged, UsersError, proposing_action,
+    Action, Approval, ApprovalState, Permit, Proposal, UsersError, proposing_action,
 };
 
 use super::answer;
@@ -519,24 +517,5 @@ async fn not_executed(page: &Page, permit: &Permit, id: ApprovalId, why: NotExec
             Ok(Err(refused.await?))
         }
         NotExecuted::Store => Err(Failed::Unavailable),
-    }
-}
-
-/// Commits the approval of a change that was made in a commit of its own.
-async fn commit(
-    engine: &Engine,
-    id: ApprovalId,
-    batch: Batch,
-    staged: Staged,
-) -> Result<(), NotExecuted> {
-    match engine.store().commit(batch).await {
-        Ok(_) => {
-            staged.committed();
-            Ok(())
-        }
-        Err(error) => {
-            tracing::error!(%error, approval.id = %id, "failed to store an approval");
-            Err(NotExecuted::Store)
-        }
     }
 }

@@ -98,7 +98,7 @@ pub(super) async fn approve(
     let (users, engine) = (page.state.users().clone(), page.state.engine().clone());
     let (id, signed) = (approval.id, permit.clone());
     let execution = execute(users, engine, signed, id, tx, proposed, signers);
-    // A task of its own: the reader who disconnects does not separate the two commits.
+    // A task of its own: the memory follows the commit, also when the reader disconnects.
     let executed = tokio::spawn(TraceContext::current().scope(execution)).await;
     match executed.map_err(|_| Failed::Unavailable)? {
         Ok(()) => Ok(Ok(address(page, &format!("/{id}?done=approved")))),
@@ -106,9 +106,7 @@ pub(super) async fn approve(
     }
 }
 
-/// Resolves the transaction, then commits the approval. The right to decide is checked before, and
-/// no other decision comes in between. After a crash between the two commits the proposal is still
-/// open, and the transaction refuses a second resolution.
+/// Resolves the transaction and stores the approval in one commit.
 async fn execute(
     users: Users,
     engine: Engine,
@@ -123,7 +121,9 @@ async fn execute(
     let (_, staged) = staged.map_err(NotExecuted::Users)?;
     let checked = checked(proposed.resolve, &tx).map_err(NotExecuted::Change)?;
     let (note, resolution) = checked;
-    let resolved = engine.resolve(tx.id, signers, note, resolution).await;
+    let resolved = engine.resolve_with(tx.id, signers, note, resolution, batch);
+    let resolved = resolved.await;
     resolved.map_err(|error: EngineError| NotExecuted::Change(error.into()))?;
-    super::commit(&engine, id, batch, staged).await
+    staged.committed();
+    Ok(())
 }

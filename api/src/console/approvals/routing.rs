@@ -58,7 +58,7 @@ pub(super) async fn approve(
 ) -> Decided {
     let (users, api) = (page.state.users().clone(), page.state.api().clone());
     let execution = execute(users, api, permit.clone(), approval.id, proposed);
-    // A task of its own: the reader who disconnects does not separate the two commits.
+    // A task of its own: the memory follows the commit, also when the reader disconnects.
     let executed = tokio::spawn(execution).await;
     match executed.map_err(|_| Failed::Unavailable)? {
         Ok(()) => Ok(Ok(page.in_scope("routing?done=routing-approved"))),
@@ -66,8 +66,7 @@ pub(super) async fn approve(
     }
 }
 
-/// Replaces the rules, then commits the approval. After a crash between the two commits the
-/// proposal is still open, and the rules have another version than the one that it replaces.
+/// Replaces the rules and stores the approval in one commit.
 async fn execute(
     users: Users,
     api: ApiState,
@@ -80,7 +79,8 @@ async fn execute(
     let (_, staged) = staged.map_err(NotExecuted::Users)?;
     let (app, environment) = (proposed.app, proposed.environment);
     let replaces = Some(proposed.replaces);
-    let replaced = replace_rules(&api, app, environment, proposed.set, replaces).await;
+    let replaced = replace_rules(&api, app, environment, proposed.set, replaces, batch).await;
     replaced.map_err(NotExecuted::Change)?;
-    super::commit(api.engine(), id, batch, staged).await
+    staged.committed();
+    Ok(())
 }

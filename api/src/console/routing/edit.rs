@@ -7,6 +7,7 @@ use switchyard_core::ids::ConnectionId;
 use switchyard_core::routing::RuleSet;
 use switchyard_core::transaction::Kind;
 use switchyard_engine::engine::{Replay, Share, Traffic};
+use switchyard_store::Batch;
 use switchyard_users::{Action, Permit};
 
 use super::super::answer;
@@ -400,7 +401,8 @@ async fn save(
         return propose(page, permit, set, replaces, fields).await;
     }
     let after = as_value(&set);
-    let saved = replace_rules(page.state.api(), app, environment, set, Some(replaces)).await;
+    let (api, replaces) = (page.state.api(), Some(replaces));
+    let saved = replace_rules(api, app, environment, set, replaces, Batch::new()).await;
     if let Err(error) = saved {
         let problems = Problems::of(&error.0);
         refused(page, permit, &app.to_string(), error).await?;

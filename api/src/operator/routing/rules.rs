@@ -8,6 +8,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::AppId;
 use switchyard_core::routing::{MethodPattern, RuleSet};
 use switchyard_engine::access;
+use switchyard_store::Batch;
 
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
@@ -85,25 +86,29 @@ pub async fn replace(
         rules: new.rules,
         fees: new.fees,
     };
-    let rules = replace_rules(&state, app, new.environment, set, new.replaces).await?;
+    let (environment, also) = (new.environment, Batch::new());
+    let rules = replace_rules(&state, app, environment, set, new.replaces, also).await?;
     ok(
         "Routing rules changed successfully",
         &RoutingRules::from(&*rules),
     )
 }
 
-/// Replaces the rules of an app. `replaces`: the version that the client has seen.
+/// Replaces the rules of an app. `replaces`: the version that the client has seen; `also`: rows
+/// that are committed with the rules.
 pub async fn replace_rules(
     state: &ApiState,
     app: AppId,
     environment: Environment,
     set: RuleSet,
     replaces: Option<u64>,
+    also: Batch,
 ) -> Result<Arc<access::RoutingRules>, Refused> {
     let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
     check_names(state, &set)?;
-    Ok(access.set_routing(app, environment, set, replaces).await?)
+    let set = access.set_routing(app, environment, set, replaces, also);
+    Ok(set.await?)
 }
 
 /// Checks rules as their replacement does.

@@ -3,6 +3,7 @@
 use super::*;
 use switchyard_core::ids::ConnectionId;
 use switchyard_core::routing::{Match, Rule, RuleSet, Strategy};
+use switchyard_store::Table;
 
 fn rules(name: String, connections: Vec<ConnectionId>) -> RuleSet {
     let rule = Rule {
@@ -29,6 +30,32 @@ async fn connection(world: &World, app: AppId, environment: Environment) -> Conn
     world.access.create_connection(new).await.unwrap().id
 }
 
+/// Rules that a second person approved are in force exactly if the approval is stored.
+#[tokio::test]
+async fn rules_and_the_rows_that_belong_to_them_are_one_commit() {
+    let world = World::new().await;
+    let app = world.app().await;
+    let there = connection(&world, app, Environment::Live).await;
+    let set = rules("approved".to_owned(), vec![there]);
+    let approval = || {
+        let mut batch = Batch::new();
+        batch.require_absent(Table::User, "decided");
+        batch.put(Table::User, "decided", "by olga");
+        batch
+    };
+    for (version, is_made) in [(1, true), (2, false)] {
+        let replaces = Some(version - 1);
+        let live = Environment::Live;
+        let made = world
+            .access
+            .set_routing(app, live, set.clone(), replaces, approval());
+        assert_eq!(made.await.is_ok(), is_made);
+        let stored = world.store.get(Table::User, b"decided").await.unwrap();
+        assert!(stored.is_some());
+        assert_eq!(world.access.routing_versions(app, live).len(), 1);
+    }
+}
+
 #[tokio::test]
 async fn the_newest_rules_are_in_force_and_the_last_20_versions_are_kept_over_a_restart() {
     let world = World::new().await;
@@ -39,7 +66,7 @@ async fn the_newest_rules_are_in_force_and_the_last_20_versions_are_kept_over_a_
         let set = rules(format!("version {version}"), vec![there]);
         let made = world
             .access
-            .set_routing(app, Environment::Live, set, Some(version - 1))
+            .set_routing(app, Environment::Live, set, Some(version - 1), Batch::new())
             .await
             .unwrap();
         assert_eq!(made.version, version);
@@ -68,7 +95,7 @@ async fn of_two_changes_of_one_version_only_the_first_is_made() {
         let access = world.access.clone();
         let set = rules(format!("change {number}"), vec![there]);
         tasks.spawn(async move {
-            let made = access.set_routing(app, Environment::Live, set, Some(0));
+            let made = access.set_routing(app, Environment::Live, set, Some(0), Batch::new());
             matches!(made.await, Ok(rules) if rules.version == 1)
         });
     }
@@ -93,7 +120,7 @@ async fn rules_name_connections_of_their_own_app_and_environment_only() {
         let set = rules("stranger".to_owned(), vec![stranger]);
         let refusal = world
             .access
-            .set_routing(app, Environment::Live, set, None)
+            .set_routing(app, Environment::Live, set, None, Batch::new())
             .await
             .unwrap_err();
         let AccessError::Rules(why) = &refusal else {

@@ -53,9 +53,17 @@ impl Installation {
     }
 
     fn restore(&self, from: &Path) -> Result<Restored, MaintenanceError> {
+        self.restore_with(from, Some(&self.at("gateways")))
+    }
+
+    fn restore_with(
+        &self,
+        from: &Path,
+        gateways: Option<&Path>,
+    ) -> Result<Restored, MaintenanceError> {
         let target = RestoreTarget {
             store: &self.settings,
-            gateways: &self.at("gateways"),
+            gateways,
             settings: &self.at("settings.restored.toml"),
         };
         restore(from, target, &mut |_| {})
@@ -227,6 +235,30 @@ async fn a_gateway_that_cannot_be_read_is_named_and_stops_no_backup() {
     let new = Installation::new(Backend::Sqlite);
     new.restore(&folder).unwrap();
     assert_eq!(stored(&new.open()).await, 20);
+}
+
+#[tokio::test]
+async fn a_damaged_or_missing_gateway_of_a_backup_is_left_out_on_request() {
+    let installation = Installation::new(Backend::Sqlite);
+    let store = installation.open();
+    fill(&store, 0, 20).await;
+    let gateway = installation.add_gateway(b"good");
+    let folder = installation.at("backup");
+    installation.back_up(&folder).unwrap();
+    let file = folder.join(format!("gateways/{gateway}.so"));
+    for is_missing in [false, true] {
+        match is_missing {
+            false => fs::write(&file, "another").unwrap(),
+            true => fs::remove_file(&file).unwrap(),
+        }
+        let new = Installation::new(Backend::Sqlite);
+        let refused = new.restore(&folder).unwrap_err().to_string();
+        assert!(refused.contains(&gateway), "{refused}");
+        assert!(refused.contains("`--without-gateways`"), "{refused}");
+        new.restore_with(&folder, None).unwrap();
+        assert_eq!(stored(&new.open()).await, 20);
+        assert!(!new.at(&format!("gateways/{gateway}.so")).exists());
+    }
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ pub(super) fn copier_with(
 pub(super) fn restore_into(home: &Home, copy: &Path) -> Result<Restored, MaintenanceError> {
     let target = RestoreTarget {
         store: &home.settings(),
-        gateways: &home.0.path().join("gateways"),
+        gateways: Some(&home.0.path().join("gateways")),
         settings: &home.0.path().join("restored.toml"),
     };
     restore(copy, target, &mut |_| {})
@@ -305,7 +305,7 @@ fn tells_its_progress(copy: &Path) {
     let home = Home::new();
     let target = RestoreTarget {
         store: &home.settings(),
-        gateways: &home.0.path().join("gateways"),
+        gateways: Some(&home.0.path().join("gateways")),
         settings: &home.0.path().join("restored.toml"),
     };
     let mut stages = std::collections::BTreeMap::new();
