@@ -69,7 +69,8 @@ impl PageContext {
             .received()
             .filter(|part| is_there && part.is_part())?;
         let written = self.visitor.language;
-        let [amount, asked] = [received.first(), received.asked].map(|sum| sum.written(written));
+        let sums = [received.single()?, received.asked];
+        let [amount, asked] = sums.map(|sum| sum.written(written));
         let values = [("received", amount.as_str()), ("asked", asked.as_str())];
         Some(self.say_with("money-part-so-far", &values))
     }

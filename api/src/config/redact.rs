@@ -1,5 +1,7 @@
 //! The settings file without the master key, for backups.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -14,24 +16,58 @@ struct Secrets {
     master_key: Option<Spanned<String>>,
 }
 
-/// The text of a settings file with the master key replaced by a note. The rest is left as it is.
+/// The text of a settings file with the master key replaced by a note, and each text in a comment
+/// that may be one. The rest is left as it is.
 ///
 /// # Errors
 /// When the text is not TOML.
 pub fn without_master_key(text: &str) -> Result<String, toml::de::Error> {
     let file: File = toml::from_str(text)?;
-    let Some(key) = file.secrets.and_then(|secrets| secrets.master_key) else {
-        return Ok(text.to_owned());
-    };
     let mut text = text.to_owned();
-    text.replace_range(key.span(), &format!("\"{NOTE}\""));
-    let key = key.into_inner();
-    // The key may stand in a comment, too.
-    Ok(match key.is_empty() {
-        true => text,
-        false => text.replace(&key, NOTE),
-    })
+    if let Some(key) = file.secrets.and_then(|secrets| secrets.master_key) {
+        text.replace_range(key.span(), &format!("\"{NOTE}\""));
+        let key = key.into_inner();
+        if !key.is_empty() {
+            text = text.replace(&key, NOTE);
+        }
+    }
+    let values = texts_in(&toml::from_str(&text)?);
+    for place in key_like(&text).into_iter().rev() {
+        if !values
+            .iter()
+            .any(|value| value.contains(&text[place.clone()]))
+        {
+            text.replace_range(place, NOTE);
+        }
+    }
+    Ok(text)
 }
+
+/// All texts among the values, such as the hashes of tokens.
+fn texts_in(value: &toml::Value) -> Vec<String> {
+    match value {
+        toml::Value::String(text) => vec![text.clone()],
+        toml::Value::Array(all) => all.iter().flat_map(texts_in).collect(),
+        toml::Value::Table(all) => all.values().flat_map(texts_in).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The places of 64 hexadecimal characters, which is how a master key is written.
+fn key_like(text: &str) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut from = 0;
+    for part in text.split(|char: char| !char.is_ascii_hexdigit()) {
+        if part.len() == KEY_CHARACTERS {
+            places.push(from..from + part.len());
+        }
+        from += part.len();
+        from += text[from..].chars().next().map_or(0, char::len_utf8);
+    }
+    places
+}
+
+const KEY_CHARACTERS: usize = 64;
 
 const NOTE: &str = "(not in backups)";
 
@@ -71,5 +107,32 @@ mod tests {
             assert_eq!(without_master_key(file).unwrap(), left);
         }
         assert!(without_master_key("[secrets").is_err());
+    }
+
+    /// A key that the settings no longer name may be the active one, from a file or the environment.
+    #[test]
+    fn a_key_in_a_comment_is_left_out_and_the_hash_of_a_token_stays() {
+        let (key, hash) = ("0a1B".repeat(16), "c0".repeat(32));
+        for (file, left) in [
+            (
+                "# master_key = \"KEY\"\n",
+                "# master_key = \"(not in backups)\"\n",
+            ),
+            (
+                "a = 1 # é KEY, KEY",
+                "a = 1 # é (not in backups), (not in backups)",
+            ),
+            (
+                "[operator]\ntokens = [\"ci:HASH\"] # KEY\n",
+                "[operator]\ntokens = [\"ci:HASH\"] # (not in backups)\n",
+            ),
+            ("# KEYff\n", "# KEYff\n"),
+        ] {
+            let written = |text: &str| text.replace("KEY", &key).replace("HASH", &hash);
+            assert_eq!(without_master_key(&written(file)).unwrap(), written(left));
+        }
+        let active = format!("# {}\nsecrets.master_key = \"{key}\"\n", key.to_uppercase());
+        let left = without_master_key(&active).unwrap();
+        assert!(!left.to_lowercase().contains(&key.to_lowercase()), "{left}");
     }
 }

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::contract::cases::{CaseDetail, CaseFacts, CaseFilter, CaseView, Cases, CloseCase};
-use super::error::{Answer, invalid, not_found};
+use super::error::{Answer, invalid, not_found, second_person_needed};
 use super::input::{Body, Id, QueryParams, end, ok};
 use super::manual_resolution::{note, signature};
 use super::transactions::full_view;
@@ -90,7 +90,8 @@ async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
 
 /// Close a case
 ///
-/// A case about an open attempt closes when the attempt is resolved.
+/// A case about an open attempt closes when the attempt is resolved. With the setting
+/// `operator.second_person`, a case about money that moved is closed in the console only.
 #[utoipa::path(
     post,
     path = "/cases/{case}/close",
@@ -109,6 +110,12 @@ async fn close(
     let found = state.engine().case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
     note_transaction(found.transaction.id);
+    if state.settings().second_person && found.case.reason.reports_money() {
+        let message = "People decide about money in this installation, and a token is none: the \
+                       case is still open.";
+        let hint = "An operator closes it in the console.";
+        return Err(second_person_needed(message, hint).into());
+    }
     let closed = state
         .engine()
         .close_case(id, signature(operator), note)
@@ -128,8 +135,47 @@ mod tests {
     use switchyard_core::transaction::{AttemptState, CaseReason, State as Stage};
     use switchyard_records::CaseFound;
 
+    use serde_json::json;
+    use switchyard_records as records;
+    use switchyard_store::Batch;
+    use switchyard_system::clock::Clock;
+
     use super::*;
     use crate::checkout::tests::samples::{NOW, twice_tried};
+    use crate::operator::tests::World;
+    use crate::state::HttpSettings;
+
+    #[tokio::test]
+    async fn no_token_closes_a_case_about_money_where_two_people_decide() {
+        for (second_person, reason, status) in [
+            (true, CaseReason::SuccessContradicted, 403),
+            (true, CaseReason::Surplus, 403),
+            (true, CaseReason::AmbiguousProviderId, 200),
+            (false, CaseReason::SuccessContradicted, 200),
+        ] {
+            let settings = HttpSettings {
+                second_person,
+                ..HttpSettings::default()
+            };
+            let world = World::with(None, Clock::wall(), settings).await;
+            let mut tx = twice_tried(AttemptState::Succeeded, reason);
+            (tx.app, tx.state) = (world.keys.app, Stage::Succeeded);
+            let step = records::Step {
+                before: None,
+                after: &tx,
+                events: &[],
+            };
+            let mut batch = Batch::new();
+            records::write(&mut batch, &step).unwrap();
+            world.engine.store().commit(batch).await.unwrap();
+            let path = format!("/cases/{}/close", tx.cases[0].id);
+            let asked = json!({ "note": "Compared with the statement." });
+            let answer = world.call("POST", &path, asked).await;
+            assert_eq!(answer.0, status, "{reason:?}: {}", answer.1);
+            let found = world.engine.case(tx.cases[0].id).await.unwrap().unwrap();
+            assert_eq!(found.case.closed.is_some(), status == 200);
+        }
+    }
 
     #[test]
     fn a_case_names_the_gateway_of_its_own_attempt() {

@@ -45,10 +45,10 @@ impl World {
 
     /// A world whose exchange rates are fetched from `url`.
     pub(super) async fn with_feed(url: Option<url::Url>) -> Self {
-        Self::with(url, Clock::wall()).await
+        Self::with(url, Clock::wall(), HttpSettings::default()).await
     }
 
-    async fn with(url: Option<url::Url>, clock: Clock) -> Self {
+    pub(super) async fn with(url: Option<url::Url>, clock: Clock, settings: HttpSettings) -> Self {
         let ids = Ids::seeded(21);
         let vault = Vault::new(&MasterKey::random(&ids), ids.clone());
         let store = Store::memory();
@@ -89,7 +89,7 @@ impl World {
             settings: EngineSettings::default(),
         })
         .unwrap();
-        let state = ApiState::new(engine.clone(), HttpSettings::default());
+        let state = ApiState::new(engine.clone(), settings);
         let draining = Draining::default();
         let router = routes(state.clone(), draining.clone()).with_state(state);
         Self {
@@ -226,7 +226,7 @@ async fn a_key_is_made_shown_once_rolled_and_deleted() {
 #[tokio::test]
 async fn a_rolled_key_stays_valid_for_a_day_unless_it_is_ended_at_once() {
     let clock = Clock::manual(START);
-    let world = World::with(None, clock.clone()).await;
+    let world = World::with(None, clock.clone(), HttpSettings::default()).await;
     let path = format!("/apps/{}/keys", world.app());
     let new = json!({ "environment": "sandbox", "kind": "secret" });
     let roll = async |how: Value| {

@@ -8,14 +8,16 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use switchyard_core::time::Timestamp;
 use switchyard_store::{
-    self as store, BackupSource, Identity, Manifest, Store, StoreSettings, Views,
+    self as store, BackupSource, Identity, MaintenanceError, Manifest, Store, StoreSettings, Views,
 };
 use switchyard_system::clock::Clock;
+use tokio::sync::Notify;
 
 use crate::config::{self, Settings};
 use crate::serve::{quiet, store_settings};
@@ -47,6 +49,8 @@ pub struct BackupContents {
     pub store: StoreSettings,
     gateways: PathBuf,
     settings_file: Option<PathBuf>,
+    /// Notified when a backup meets damage: a check tells whether it is in the store.
+    pub suspected: Arc<Notify>,
 }
 
 impl BackupContents {
@@ -55,6 +59,7 @@ impl BackupContents {
             store: store_settings(settings),
             gateways: settings.gateway_copies(),
             settings_file,
+            suspected: Arc::default(),
         }
     }
 
@@ -70,7 +75,12 @@ impl BackupContents {
             settings: settings.as_deref(),
             views,
         };
-        Ok(store::backup(source, to, BYTES_PER_SECOND, &mut |_| {})?)
+        let made = store::backup(source, to, BYTES_PER_SECOND, &mut |_| {});
+        use MaintenanceError::{Copy, Damaged};
+        if let Err(Damaged { .. } | Copy { .. }) = made {
+            self.suspected.notify_one();
+        }
+        Ok(made?)
     }
 }
 
@@ -271,6 +281,7 @@ mod tests {
                     store: settings,
                     gateways: folder.path().join("gateways"),
                     settings_file: None,
+                    suspected: Arc::default(),
                 },
             };
             Self {

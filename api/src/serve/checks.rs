@@ -1,6 +1,7 @@
 //! Scheduled checks of the whole store (`store.check_every`): damage of rows that are seldom read
 //! is found while a backup without it still exists.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use switchyard_core::limits::STORE_KEY_BYTES;
@@ -8,15 +9,25 @@ use switchyard_store::{
     self as store, Backend, CheckReport, Direction, Store, StoreError, StoreSettings, Table,
 };
 use switchyard_system::clock::Clock;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use crate::serve::quiet;
 
-/// Checks the store until the server ends.
-pub async fn run(open: Store, settings: StoreSettings, every: Duration, clock: Clock) {
+/// Checks the store until the server ends: on a schedule, and when damage is `suspected`.
+pub async fn run(
+    open: Store,
+    settings: StoreSettings,
+    every: Duration,
+    clock: Clock,
+    suspected: Arc<Notify>,
+) {
     let mut wait = FIRST.min(every);
     loop {
-        clock.sleep(wait).await;
+        tokio::select! {
+            () = clock.sleep(wait) => {}
+            () = suspected.notified() => {}
+        }
         wait = every;
         let checked = match settings.backend {
             Backend::Memory => return,
@@ -120,7 +131,15 @@ mod tests {
         let store = Store::open(&settings).unwrap();
         let clock = Clock::manual(Timestamp::parse("2026-11-25T12:00:00Z").unwrap());
         let day = Duration::from_secs(24 * 60 * 60);
-        tokio::spawn(run(store.clone(), settings.clone(), day, clock.clone()));
+        let suspected = Arc::new(Notify::new());
+        let checks = run(
+            store.clone(),
+            settings.clone(),
+            day,
+            clock.clone(),
+            suspected.clone(),
+        );
+        tokio::spawn(checks);
         let checked_after = async |time: Duration| {
             tokio::time::sleep(Duration::from_millis(300)).await;
             clock.advance(time);
@@ -137,21 +156,23 @@ mod tests {
             .open(&database)
             .unwrap();
         file.write_all_at(b"fail", at as u64).unwrap();
+        // A backup has met it, a day before the next check.
+        suspected.notify_one();
         for _ in 0..100 {
             if store.stats().damaged {
                 break;
             }
-            checked_after(day).await;
+            checked_after(Duration::ZERO).await;
         }
         let damage = store.damage().unwrap();
         assert!(damage.contains("a check has found damage"), "{damage}");
     }
 
     #[tokio::test]
-    async fn a_damaged_row_in_any_table_of_sled_is_found() {
+    async fn a_damaged_row_in_any_table_is_found_by_reading_all() {
         let folder = tempfile::tempdir().unwrap();
         let settings = StoreSettings {
-            backend: Backend::Sled,
+            backend: Backend::Sqlite,
             path: folder.path().join("store"),
             cache_bytes: 8 * 1024 * 1024,
         };
@@ -163,15 +184,14 @@ mod tests {
         store.commit(batch).await.unwrap();
         assert!(read_all(&store).await.unwrap());
         assert!(store.close().await);
-        let database = sled::open(settings.path.join("sled")).unwrap();
-        let last = (ROWS as u32 + 99).to_be_bytes();
-        let mut rows = database.iter().map(|row| row.unwrap());
-        let (key, row) = rows.find(|(key, _)| key.ends_with(&last)).unwrap();
-        let mut damaged = row.to_vec();
-        damaged[0] ^= 1;
-        database.insert(key, damaged).unwrap();
-        drop(rows);
-        drop(database);
+        let database = settings.path.join("sqlite/switchyard.sqlite3");
+        let mut bytes = std::fs::read(&database).unwrap();
+        let at = bytes
+            .windows(4)
+            .rposition(|bytes| bytes == b"paid")
+            .unwrap();
+        bytes[at] ^= 1;
+        std::fs::write(&database, bytes).unwrap();
         let store = Store::open(&settings).unwrap();
         assert!(!read_all(&store).await.unwrap());
         assert!(store.stats().damaged, "{:?}", store.damage());

@@ -200,6 +200,7 @@ fn look_after_store(
     engine: &Engine,
     contents: BackupContents,
 ) -> anyhow::Result<Option<RunningCopy>> {
+    let suspected = contents.suspected.clone();
     let copy = copy::start(engine.store(), settings, contents.clone())?;
     tokio::spawn(backups::run(Schedule::of(
         settings,
@@ -211,6 +212,7 @@ fn look_after_store(
         store_settings(settings),
         settings.store.check_every.0,
         engine.clock().clone(),
+        suspected,
     ));
     Ok(copy)
 }

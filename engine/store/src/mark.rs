@@ -34,7 +34,7 @@ pub(super) struct Mark {
     place: MarkPlace,
     file: File,
     reached: Point,
-    /// Identity of the store in the rows, before this opening.
+    /// Identity of the store in the rows, before this opening; of an empty store the one that it got.
     before: Option<Ulid>,
     flushed: Instant,
     is_flushed: bool,
@@ -127,7 +127,9 @@ impl Mark {
             file: file.map_err(unwritable)?,
             place,
             reached,
-            before: stored.map(|stored| stored.store),
+            before: stored
+                .map(|stored| stored.store)
+                .or((!is_behind).then_some(reached.store)),
             flushed: Instant::now(),
             is_flushed: true,
             has_failed: false,

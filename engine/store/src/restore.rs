@@ -9,7 +9,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::StoreSettings;
 use super::backup::{
     GATEWAYS, Manifest, SETTINGS, STORE, add_gateways, copy_files, make_folder, must_be_sound,
     rows_of,
@@ -18,11 +17,12 @@ use super::check::check_copy;
 use super::copied::Copied;
 use super::draft::Draft;
 use super::error::{MaintenanceError, OpenError};
-use super::kv::WriteFailed;
+use super::kv::{WriteFailed, sqlite};
 use super::mark::{Found, MarkPlace, Point};
 use super::place::{Lock, replace_durably, resolved, sync_all_below};
 use super::progress::Report;
 use super::restored::{Lost, Restored};
+use super::{Backend, StoreSettings};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 
@@ -67,6 +67,7 @@ pub fn restore(
     if target.gateways.is_some() {
         must_have_gateways(backup, &manifest)?;
     }
+    must_have_nothing_else(&backup.join(STORE).join(backend.name()), *backend, backup)?;
     let draft = Draft::make(path, None)?;
     copy_files(&backup.join(STORE), &draft.0, report)?;
     let database = draft.0.join(backend.name());
@@ -148,6 +149,30 @@ fn must_have_gateways(backup: &Path, manifest: &Manifest) -> Result<(), Maintena
     }
     let reason = format!("it lists files that are missing: {}", missing.join(", "));
     Err(without_gateways(format!("{}: {reason}", backup.display())))
+}
+
+/// A backup made with SQLite has one file: a log that lies beside it belongs to another moment or
+/// to another store.
+fn must_have_nothing_else(
+    database: &Path,
+    backend: Backend,
+    backup: &Path,
+) -> Result<(), MaintenanceError> {
+    if backend != Backend::Sqlite {
+        return Ok(());
+    }
+    let unreadable = MaintenanceError::file("read", database);
+    for entry in fs::read_dir(database).map_err(&unreadable)? {
+        let name = entry.map_err(&unreadable)?.file_name();
+        if name != sqlite::FILE {
+            let name = name.display();
+            return Err(MaintenanceError::NotABackup {
+                path: backup.to_owned(),
+                reason: format!("{name} beside its database is not of this backup, remove it"),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn without_gateways(reason: String) -> MaintenanceError {

@@ -159,7 +159,7 @@ impl Users {
         drop(begun);
         let secret = secret.ok_or(UsersError::SignInExpired)?;
         let code = totp::digits(code).ok_or(UsersError::WrongFactor)?;
-        let period = totp::accepted_period(secret.expose(), &code, now, 0);
+        let period = totp::accepted_period(secret.expose(), &code, self.0.clock.shown(), 0);
         let last_period = period.ok_or(UsersError::WrongFactor)?;
         let sealed = self.0.sealer.seal(user.id, secret.expose());
         let sealed = sealed.ok_or(UsersError::Seal)?;

@@ -64,7 +64,8 @@ impl TotpSetup {
 }
 
 /// Period of the code that is valid now, if it is `code` and its period is later than
-/// `last_period`.
+/// `last_period`. A last period that has not come yet counts for nothing: the machine's clock was
+/// wrong when its code was used.
 pub(crate) fn accepted_period(
     secret: &[u8],
     code: &str,
@@ -79,7 +80,8 @@ pub(crate) fn accepted_period(
         bool::from(expected.as_bytes().ct_eq(code.as_bytes()))
     });
     let matches: Vec<_> = matches.collect();
-    matches.into_iter().find(|period| *period > last_period)
+    let used = Some(last_period).filter(|last| *last <= current + 1);
+    matches.into_iter().find(|period| Some(*period) > used)
 }
 
 /// Code without the spaces that authenticator apps show. `None`: it is not a code of 6 digits.
@@ -212,6 +214,8 @@ mod tests {
         assert_eq!(accepted_period(SECRET, &code, at(3_000), 99), Some(100));
         assert_eq!(accepted_period(SECRET, &code, at(3_000), 100), None);
         assert_eq!(accepted_period(SECRET, "", at(3_000), 0), None);
+        // The machine's clock was a day ahead when a code was used, and was set right.
+        assert_eq!(accepted_period(SECRET, &code, at(3_000), 2_980), Some(100));
     }
 
     #[test]

@@ -224,8 +224,9 @@ pub enum DeclineReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     pub currency: String,
-    /// Units of the smallest coin. A number that fits no `i64` is read as the nearest end of the
-    /// range, which the engine takes for no amount: the outcome that names it stays readable.
+    /// Units of the smallest coin. Anything else than a whole number in the range is read as an
+    /// end of the range, which the engine takes for no amount: the outcome that names it stays
+    /// readable.
     #[serde(
         default,
         deserialize_with = "minor_units",
@@ -237,13 +238,13 @@ pub struct Amount {
 }
 
 fn minor_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
-    let number = Option::<serde_json::Number>::deserialize(deserializer)?;
-    Ok(number.map(|number| {
-        let end = match number.to_string().starts_with('-') {
+    let value = Option::<serde_json::Value>::deserialize(deserializer)?;
+    Ok(value.map(|value| {
+        let end = match value.to_string().starts_with('-') {
             true => i64::MIN,
             false => i64::MAX,
         };
-        number.as_i64().unwrap_or(end)
+        value.as_i64().unwrap_or(end)
     }))
 }
 

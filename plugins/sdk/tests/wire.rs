@@ -29,6 +29,8 @@ fn an_outcome_whose_amount_fits_no_range_is_read_with_the_end_of_the_range() {
         ("9223372036854775808", i64::MAX),
         ("1e30", i64::MAX),
         ("25.5", i64::MAX),
+        (r#""2500""#, i64::MAX),
+        ("{}", i64::MAX),
         ("-9223372036854775809", i64::MIN),
         ("2500", 2_500),
     ] {

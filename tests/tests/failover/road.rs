@@ -15,6 +15,7 @@ use switchyard_engine::engine::{ConfirmRequest, NewPayment};
 use switchyard_engine::testing::{self, START, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::{ListQuery, NewCustomer};
+use switchyard_store::Batch;
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
 use switchyard_tests::gateways::workers;

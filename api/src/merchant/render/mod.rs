@@ -36,7 +36,7 @@ impl RenderContext<'_> {
 }
 
 /// Money that providers reported as moved for a transaction. All `None`: nothing was reported. An
-/// amount that cannot be read has words only.
+/// amount that cannot be read, and amounts in several currencies, have words only.
 #[derive(Default)]
 struct Moved {
     amount: Option<Number>,
@@ -47,14 +47,41 @@ struct Moved {
 impl Moved {
     fn of(tx: &Transaction) -> Self {
         let received = tx.received();
-        let first = received.as_ref().map(Received::first);
+        let single = received.as_ref().and_then(Received::single);
         let formatted = received.map(|received| received.text(Amount::format));
         let has_case = tx.cases.iter().any(|case| case.reason.reports_money());
         let unreadable = has_case.then(|| "an amount that cannot be read".to_owned());
         Self {
-            amount: first.map(Amount::to_json_number),
+            amount: single.map(Amount::to_json_number),
             formatted: formatted.or(unreadable),
-            currency: first.map(|amount| amount.currency().code()),
+            currency: single.map(|amount| amount.currency().code()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchyard_core::money::Currency;
+    use switchyard_core::testing::fixtures::{World, confirm, part};
+
+    use super::*;
+
+    #[test]
+    fn money_in_several_currencies_has_no_single_number() {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        world.answer(part(1_000)).unwrap();
+        let one = Moved::of(&world.tx);
+        assert_eq!(one.currency, Some(world.tx.amount.currency().code()));
+        assert!(one.amount.is_some());
+        let charges = &mut world.tx.attempts[0].charges;
+        let mut other = charges[0].clone();
+        let euro = Currency::from_code("EUR").unwrap();
+        other.amount = Some(Amount::from_minor(1_525, euro));
+        charges.push(other);
+        let both = Moved::of(&world.tx);
+        assert_eq!((both.amount, both.currency), (None, None));
+        let words = both.formatted.unwrap();
+        assert!(words.contains(" + ") && words.contains("15,25"), "{words}");
     }
 }

@@ -73,7 +73,8 @@ pub struct PaymentVerified<'a> {
     /// Null before the first attempt.
     capture: Option<Capture<'a>>,
     /// Sum that providers reported as received, in major units of `currency_received`; null when
-    /// none was reported.
+    /// none was reported, and when it is in several currencies: `amount_received_formatted` names
+    /// them all.
     #[schema(value_type = Option<f64>)]
     amount_received: Option<Number>,
     amount_received_formatted: Option<String>,

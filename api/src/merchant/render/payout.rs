@@ -47,7 +47,8 @@ pub struct PayoutVerified<'a> {
     #[schema(value_type = Option<String>)]
     attention: Option<CaseReason>,
     /// Sum that providers reported as sent, in major units of `currency_sent`, also after the
-    /// payout had failed; null when no readable amount was reported.
+    /// payout had failed; null when no readable amount was reported, and when it is in several
+    /// currencies.
     #[schema(value_type = Option<f64>)]
     amount_sent: Option<Number>,
     /// The same in words; null when nothing was reported. A failed payout is sent again only then.

@@ -110,7 +110,7 @@ pub struct Cases {
     /// Start of the next page.
     #[schema(value_type = Option<String>)]
     pub more: Option<CaseId>,
-    /// Damage of the store that was found since the start, as a sentence.
+    /// Damage of the store that was found first, also by an earlier run, as a sentence.
     pub store_damage: Option<String>,
 }
 

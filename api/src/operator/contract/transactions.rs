@@ -88,7 +88,7 @@ pub struct Facts {
     /// Reason of the open case that the merchant sees.
     #[schema(value_type = Option<schemas::CaseReason>)]
     pub attention: Option<CaseReason>,
-    /// Received amount in major units.
+    /// Received amount in major units; null when none was reported, or in several currencies.
     #[schema(value_type = Option<f64>)]
     pub received: Option<Number>,
     pub received_formatted: Option<String>,
@@ -355,7 +355,7 @@ impl From<&transaction::Transaction> for Facts {
             attention: transaction.attention(),
             received: received
                 .as_ref()
-                .map(Received::first)
+                .and_then(Received::single)
                 .map(money::Amount::to_json_number),
             received_formatted: received.map(|received| received.text(money::Amount::format)),
             created_at: transaction.created_at.into(),

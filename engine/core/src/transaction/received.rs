@@ -20,9 +20,12 @@ pub struct Received {
 }
 
 impl Received {
-    /// Sum in the currency of the first attempt for which money came.
-    pub fn first(&self) -> Amount {
-        self.amounts.first().copied().unwrap_or(self.asked)
+    /// The sum, if all of it is in one currency.
+    pub fn single(&self) -> Option<Amount> {
+        match self.amounts.as_slice() {
+            [amount] => Some(*amount),
+            _ => None,
+        }
     }
 
     /// Whether only a part of the money asked for came, and nothing in another currency.

@@ -362,8 +362,8 @@ async fn a_mail_about_another_amount_says_how_it_differs() {
     for (reported, payment, payout) in [
         (
             Some(amount(16_320, "XOF")),
-            "Less was received than was asked.",
-            "Less was sent than was ordered.",
+            "For one attempt, less was received than was asked.",
+            "For one attempt, less was sent than was ordered.",
         ),
         (
             Some(amount(16_321, "XOF")),
@@ -372,8 +372,8 @@ async fn a_mail_about_another_amount_says_how_it_differs() {
         ),
         (
             Some(amount(16_322, "XOF")),
-            "More was received than was asked.",
-            "More was sent than was ordered.",
+            "For one attempt, more was received than was asked.",
+            "For one attempt, more was sent than was ordered.",
         ),
         (
             Some(amount(16_321, "XAF")),

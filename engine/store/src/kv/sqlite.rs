@@ -312,7 +312,7 @@ const LOST_PAGE: [i32; 3] = [
     SQLITE_IOERR_READ,
     SQLITE_IOERR_SHORT_READ,
 ];
-const FILE: &str = "switchyard.sqlite3";
+pub(crate) const FILE: &str = "switchyard.sqlite3";
 /// Read-only connections that are kept open; more are opened when more threads read at a time.
 const IDLE_READERS: usize = 8;
 /// How long a connection waits for a lock of another one.

@@ -237,6 +237,26 @@ async fn a_gateway_that_cannot_be_read_is_named_and_stops_no_backup() {
     assert_eq!(stored(&new.open()).await, 20);
 }
 
+/// With it the restored store would not be the one that was verified.
+#[tokio::test]
+async fn a_log_that_lies_in_a_backup_is_not_restored() {
+    let installation = Installation::new(Backend::Sqlite);
+    let store = installation.open();
+    fill(&store, 0, 20).await;
+    let folder = installation.at("backup");
+    installation.back_up(&folder).unwrap();
+    fill(&store, 20, 30).await;
+    let name = "sqlite/switchyard.sqlite3-wal";
+    let stray = folder.join("store").join(name);
+    fs::copy(installation.at("store").join(name), &stray).unwrap();
+    let new = Installation::new(Backend::Sqlite);
+    let refused = new.restore(&folder).unwrap_err().to_string();
+    assert!(refused.contains("switchyard.sqlite3-wal"), "{refused}");
+    fs::remove_file(&stray).unwrap();
+    new.restore(&folder).unwrap();
+    assert_eq!(stored(&new.open()).await, 20);
+}
+
 #[tokio::test]
 async fn a_damaged_or_missing_gateway_of_a_backup_is_left_out_on_request() {
     let installation = Installation::new(Backend::Sqlite);

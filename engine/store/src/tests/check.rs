@@ -256,6 +256,21 @@ async fn a_record_of_damage_that_was_changed_counts_as_damage() {
 }
 
 #[tokio::test]
+async fn a_new_store_does_not_take_over_the_record_of_the_one_before() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 3).await;
+    store.report_damage("a row is damaged");
+    assert!(store.close().await);
+    fs::remove_dir_all(home.settings().path).unwrap();
+    fs::remove_file(home.mark()).unwrap();
+    let store = home.open();
+    assert_eq!(store.damage(), None);
+    assert!(store.close().await);
+    assert_eq!(home.open().damage(), None);
+}
+
+#[tokio::test]
 async fn a_record_of_damage_that_could_not_be_written_is_written_with_the_next_commit_or_the_close()
 {
     for is_closed in [false, true] {

@@ -32,7 +32,7 @@ fn a_part_after_the_reversal_of_its_charge_has_a_case_beside_the_success() {
     ]);
     assert_eq!(world.tx.state, State::Succeeded);
     let received = world.tx.received().unwrap();
-    assert_eq!(received.first(), amount(3_500));
+    assert_eq!(received.single().unwrap(), amount(3_500));
     assert_eq!(noted(&world, "P1"), [Some(1_000)]);
 }
 
@@ -67,7 +67,10 @@ fn money_that_a_pending_answer_names_keeps_its_case_beside_other_money() {
 fn the_latest_sum_of_a_charge_is_in_a_case_beside_the_success() {
     let world = world_after([usd("P1", 1_000), part_under("P1", 1_500), usd("P2", 2_500)]);
     assert_eq!(world.tx.state, State::Succeeded);
-    assert_eq!(world.tx.received().unwrap().first(), amount(4_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(4_000)
+    );
     assert_eq!(noted(&world, "P1").last(), Some(&Some(1_500)));
 }
 
@@ -78,7 +81,10 @@ fn a_late_part_without_an_id_is_in_a_case_about_the_charge_that_it_counts_for() 
         *received = Some(amount(1_500));
     }
     let world = world_after([reversed("P1"), usd("P1", 1_000), usd("P2", 1_500), late]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(3_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(3_000)
+    );
     let sums: i64 = open_cases(&world).iter().filter_map(|(_, sum)| *sum).sum();
     assert_eq!(sums, 3_000, "{:#?}", world.tx.cases);
 }

@@ -87,7 +87,10 @@ fn a_part_after_a_reversal_is_not_taken_back() {
     assert_eq!(world.tx.taken_back(), TakenBack::All);
     world.wait(1);
     world.answer(part(1_200)).unwrap();
-    assert_eq!(world.tx.received().unwrap().first(), amount(1_200));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(1_200)
+    );
     let taken_back = world.tx.taken_back();
     world
         .apply(resolve(None, Verdict::Failed { message: None }))
@@ -162,7 +165,10 @@ fn another_charge_does_not_undo_a_reversal() {
     world
         .answer_about(attempt, reported("P2", amount(2_500)))
         .unwrap();
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_000)
+    );
     assert_eq!(world.tx.taken_back(), TakenBack::Part);
 }
 
@@ -216,7 +222,7 @@ fn the_latest_amount_of_a_charge_counts() {
     for minor in [3_000, 1_000, 2_600] {
         world.answer_about(first, succeeded_with(minor)).unwrap();
     }
-    let received = world.tx.received().unwrap().first();
+    let received = world.tx.received().unwrap().single().unwrap();
     world
         .answer_about(second, reported("P2", amount(2_500)))
         .unwrap();

@@ -14,7 +14,7 @@ fn unreadable(id: &str) -> Outcome {
 }
 
 fn sum(world: &World) -> Option<i64> {
-    Some(world.tx.received()?.first().minor())
+    Some(world.tx.received()?.single()?.minor())
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn a_part_under_another_id_is_part_of_the_success_or_has_a_case() {
     let (mut world, _) = begun(route(1));
     answers(&mut world, [part_under("P2", 1_000), usd("P1", 2_500)]);
     assert_eq!(world.tx.status(), Status::Success);
-    let received = world.tx.received().unwrap().first();
+    let received = world.tx.received().unwrap().single().unwrap();
     assert!(
         received == amount(2_500) || !world.tx.cases.is_empty(),
         "{received}"
@@ -124,7 +124,10 @@ fn a_second_charge_in_full_after_a_success_without_an_id_has_a_case() {
     );
     assert_eq!(world.tx.status(), Status::Success);
     tell(&mut world, attempt, [usd("P1", 2_500)]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_000)
+    );
     let cases = open_cases(&world);
     let is_told = cases.iter().any(|case| case.1 == Some(2_500));
     assert!(is_told, "{cases:?}");
@@ -155,7 +158,10 @@ fn money_under_a_further_id_has_a_case_also_when_it_is_less_than_the_last_report
     answers(&mut world, [pending(), usd("P1", 700), usd("P2", 1_000)]);
     world.wait(600);
     answers(&mut world, [part_under("P3", 900)]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(2_600));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(2_600)
+    );
     let sums: Vec<_> = open_cases(&world).iter().map(|case| case.1).collect();
     assert!(sums.contains(&Some(900)), "{sums:?}");
 }
@@ -182,7 +188,7 @@ fn a_settlement_by_hand_under_another_id_leaves_no_charge_without_a_case() {
     world
         .apply(resolve(None, verdict(Some(2_500), Some("P9"))))
         .unwrap();
-    let received = world.tx.received().unwrap().first();
+    let received = world.tx.received().unwrap().single().unwrap();
     assert!(
         received == amount(2_500) || !world.tx.cases.is_empty(),
         "{received}"

@@ -373,7 +373,10 @@ fn the_rest_of_the_money_settles_a_held_transaction() {
         [CaseReason::AmountDiffers],
         "one case, amended"
     );
-    assert_eq!(world.tx.received().unwrap().first(), amount(2_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(2_000)
+    );
     world.answer_about(first, succeeded_with(2_500)).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
 }
@@ -442,7 +445,10 @@ fn the_amount_received_counts_each_charge_of_an_attempt_once() {
             .answer_about(first, succeeded_under(id, minor))
             .unwrap();
     }
-    assert_eq!(world.tx.received().unwrap().first(), amount(1_700));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(1_700)
+    );
 }
 
 #[test]

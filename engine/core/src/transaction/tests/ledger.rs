@@ -187,7 +187,7 @@ impl History {
         let tx = &self.world.tx;
         let entries = || self.ledger.values();
         let sum: i64 = entries().map(|entry| entry.minor).sum();
-        let told = tx.received().map_or(0, |sum| sum.first().minor());
+        let told = tx.received().map_or(0, |sum| sum.single().unwrap().minor());
         if told != sum {
             return Err(format!("received {told} for {sum}"));
         }

@@ -14,7 +14,7 @@ fn partly_paid(route: Route) -> World {
 fn received(world: &World) -> Option<i64> {
     let received = world.tx.received()?;
     assert_eq!((received.amounts.len(), received.asked), (1, amount(2_500)));
-    Some(received.first().minor())
+    Some(received.single().unwrap().minor())
 }
 
 fn open_cases(world: &World) -> Vec<(CaseReason, Option<i64>)> {

@@ -129,7 +129,10 @@ fn of_two_charges_only_a_part_is_surely_taken_back() {
     world.answer(reported("P2", amount(2_500))).unwrap();
     world.wait(1);
     world.answer_about(attempt, declined(false)).unwrap();
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_000)
+    );
     assert_eq!(world.tx.taken_back(), TakenBack::Part);
 }
 
@@ -186,7 +189,10 @@ fn a_part_that_is_reported_late_for_the_attempt_that_succeeded_is_no_second_paym
     for minor in [1_000, 2_500, 2_600] {
         assert_eq!(world.answer(part(minor)), Ok(0), "{minor}");
     }
-    assert_eq!(world.tx.received().unwrap().first(), amount(2_500));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(2_500)
+    );
 }
 
 #[test]
@@ -312,5 +318,8 @@ fn the_recorded_amount_counts_more_than_a_part_of_before() {
     world.apply(confirm(1)).unwrap();
     world.answer(part(2_700)).unwrap();
     world.answer(succeeded_with(2_500)).unwrap();
-    assert_eq!(world.tx.received().unwrap().first(), amount(2_500));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(2_500)
+    );
 }

@@ -141,7 +141,10 @@ fn another_amount_of_a_second_charge_counts_beside_the_recorded_one() {
     tell(&mut world, attempt, [usd("P1", 2_500), usd("P2", 2_500)]);
     close(&mut world, 0);
     tell(&mut world, attempt, [usd("P2", 2_600)]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_100));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_100)
+    );
 }
 
 #[test]
@@ -153,7 +156,10 @@ fn a_charge_whose_id_became_known_is_another_one_than_that_of_the_next_id() {
     tell(&mut world, attempt, [without_id(2_500)]);
     close(&mut world, 0);
     tell(&mut world, attempt, [usd("P1", 2_600), usd("P2", 700)]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(3_300));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(3_300)
+    );
 }
 
 #[test]

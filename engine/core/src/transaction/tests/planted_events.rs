@@ -213,7 +213,10 @@ fn money_under_a_lent_reference_counts_once() {
     tell(&mut world, first, [usd("P1", 1_000), reversed("P1")]);
     let second = world.current();
     tell(&mut world, second, [usd("P1", 2_500)]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(2_500));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(2_500)
+    );
     assert_eq!(world.tx.taken_back(), TakenBack::Nothing);
 }
 

@@ -111,7 +111,7 @@ fn a_report_about_an_attempt_that_lent_its_reference_repeats_the_success_of_the_
     world.answer_about(first, usd("P1", 2_500)).unwrap();
     assert_eq!(open_cases(&world), []);
     assert_eq!(
-        world.tx.received().map(|sum| sum.first()),
+        world.tx.received().map(|sum| sum.single().unwrap()),
         Some(amount(2_500))
     );
 }

@@ -92,7 +92,10 @@ fn a_success_without_a_sum_is_about_all_that_was_asked_also_after_a_part() {
     world.apply(resolve_failed()).unwrap();
     tell(&mut world, attempt, [succeeded()]);
     assert!(reasons(&world).contains(&CaseReason::MoneyAfterTheEnd));
-    assert_eq!(world.tx.received().unwrap().first(), amount(2_500));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(2_500)
+    );
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_report_that_names_no_amount_leaves_the_part_that_came() {
     };
     assert_eq!(world.answer(seen), Ok(1));
     assert_eq!(
-        world.tx.received().map(|sum| sum.first()),
+        world.tx.received().map(|sum| sum.single().unwrap()),
         Some(amount(1_000))
     );
 }

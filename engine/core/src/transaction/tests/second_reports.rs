@@ -118,7 +118,10 @@ fn a_charge_beside_a_success_is_told_with_its_latest_amount() {
     world.answer(part_under("P1", 2_000)).unwrap();
     world.answer(usd("P2", 2_500)).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
-    assert_eq!(world.tx.received().unwrap().first(), amount(4_500));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(4_500)
+    );
     assert_eq!(untold(&world), Vec::<String>::new());
 }
 
@@ -131,7 +134,10 @@ fn a_case_about_a_reversal_is_no_case_about_a_charge_that_came_after_it() {
     world.answer(part_under("P2", 500)).unwrap();
     world.answer(usd("P1", 2_500)).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
-    assert_eq!(world.tx.received().unwrap().first(), amount(3_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(3_000)
+    );
     assert_eq!(untold(&world), Vec::<String>::new());
 }
 
@@ -168,7 +174,10 @@ fn more_money_after_a_reversal_of_a_success_has_a_case() {
         attempt,
         [reversed("P1"), part_under("P1", 2_600)],
     );
-    assert_eq!(world.tx.received().unwrap().first(), amount(2_600));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(2_600)
+    );
     assert_eq!(world.tx.taken_back(), TakenBack::Nothing);
     let told = open_cases(&world);
     assert!(
@@ -193,7 +202,10 @@ fn a_part_without_an_id_is_told_under_the_id_under_which_it_counts() {
         attempt,
         [usd("P2", 2_500), usd("P1", 2_600), nameless],
     );
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_200));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_200)
+    );
     assert_eq!(untold(&world), Vec::<String>::new());
 }
 
@@ -228,7 +240,7 @@ fn a_success_of_an_attempt_that_lent_its_reference_is_money_received() {
     world.answer_about(presumed, usd("P1", 2_500)).unwrap();
     assert_eq!(world.tx.status(), Status::Success);
     assert_eq!(
-        world.tx.received().map(|sum| sum.first()),
+        world.tx.received().map(|sum| sum.single().unwrap()),
         Some(amount(2_500))
     );
 }

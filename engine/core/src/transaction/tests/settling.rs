@@ -184,10 +184,16 @@ fn a_report_without_an_id_leaves_the_amount_of_a_case_with_an_id() {
     world.apply(confirm(1)).unwrap();
     report(&mut world, 2_500, Some("P1"));
     report(&mut world, 2_500, Some("P2"));
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_000)
+    );
     report(&mut world, 1_000, None);
     assert_eq!(amounts(&world), [Some(2_500), Some(1_000)]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_000));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_000)
+    );
     // It has a case now, and another amount under no id is in the same one.
     report(&mut world, 1_000, None);
     report(&mut world, 1_200, None);
@@ -206,7 +212,10 @@ fn a_report_without_an_id_lowers_none_of_several_charges() {
     report(&mut world, 2_600, Some("P2"));
     report(&mut world, 1_000, None);
     assert_eq!(amounts(&world), [Some(2_500), Some(2_600), Some(1_000)]);
-    assert_eq!(world.tx.received().unwrap().first(), amount(5_100));
+    assert_eq!(
+        world.tx.received().unwrap().single().unwrap(),
+        amount(5_100)
+    );
 }
 
 #[test]

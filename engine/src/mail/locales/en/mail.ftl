@@ -103,8 +103,8 @@ case-late_success = { $kind ->
    *[payment] The provider reported money for an attempt that had counted as failed. It settles the payment: check it in the provider’s records before you deliver.
 }
 case-paid_twice = { $kind ->
-    [payout] The recipient was paid twice: ask for the second amount back.
-   *[payment] The customer paid twice: refund the second payment.
+    [payout] Money was sent for two attempts: ask for the money back that did not settle the payout.
+   *[payment] Money was received for two attempts: refund the money that did not settle the payment.
 }
 case-surplus = { $kind ->
     [payout] More was sent than was ordered: ask for the surplus back.
@@ -118,12 +118,12 @@ case-success_contradicted = { $kind ->
 }
 case-amount_differs = { $difference ->
     [less] { $kind ->
-        [payout] Less was sent than was ordered.
-       *[payment] Less was received than was asked.
+        [payout] For one attempt, less was sent than was ordered.
+       *[payment] For one attempt, less was received than was asked.
     }
     [more] { $kind ->
-        [payout] More was sent than was ordered.
-       *[payment] More was received than was asked.
+        [payout] For one attempt, more was sent than was ordered.
+       *[payment] For one attempt, more was received than was asked.
     }
     [same] The provider reported the full amount, but did not confirm it as final.
     [currency] { $kind ->

@@ -102,8 +102,8 @@ case-late_success = { $kind ->
    *[payment] Le prestataire a annoncé de l’argent pour une tentative considérée comme échouée. Cela règle le paiement : vérifiez-le auprès du prestataire avant de livrer.
 }
 case-paid_twice = { $kind ->
-    [payout] Le bénéficiaire a été payé deux fois : demandez la restitution du second montant.
-   *[payment] Le client a payé deux fois : remboursez le second paiement.
+    [payout] De l’argent a été envoyé pour deux tentatives : demandez la restitution de celui qui n’a pas réglé le versement.
+   *[payment] De l’argent a été reçu pour deux tentatives : remboursez celui qui n’a pas réglé le paiement.
 }
 case-surplus = { $kind ->
     [payout] Le montant envoyé dépasse le montant demandé : demandez la restitution de la différence.
@@ -117,12 +117,12 @@ case-success_contradicted = { $kind ->
 }
 case-amount_differs = { $difference ->
     [less] { $kind ->
-        [payout] Le montant envoyé est inférieur au montant demandé.
-       *[payment] Le montant reçu est inférieur au montant demandé.
+        [payout] Pour une tentative, le montant envoyé est inférieur au montant demandé.
+       *[payment] Pour une tentative, le montant reçu est inférieur au montant demandé.
     }
     [more] { $kind ->
-        [payout] Le montant envoyé est supérieur au montant demandé.
-       *[payment] Le montant reçu est supérieur au montant demandé.
+        [payout] Pour une tentative, le montant envoyé est supérieur au montant demandé.
+       *[payment] Pour une tentative, le montant reçu est supérieur au montant demandé.
     }
     [same] Le prestataire a annoncé le montant complet, sans le confirmer comme définitif.
     [currency] { $kind ->
