@@ -109,7 +109,7 @@ mod tests {
         assert!(without_master_key("[secrets").is_err());
     }
 
-    /// A key that the settings no longer name may be the active one, from a file or the environment.
+    /// A key in a comment may be the active one, read from a file or from the environment.
     #[test]
     fn a_key_in_a_comment_is_left_out_and_the_hash_of_a_token_stays() {
         let (key, hash) = ("0a1B".repeat(16), "c0".repeat(32));

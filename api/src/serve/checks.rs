@@ -156,7 +156,7 @@ mod tests {
             .open(&database)
             .unwrap();
         file.write_all_at(b"fail", at as u64).unwrap();
-        // A backup has met it, a day before the next check.
+        // A backup reports it, a day before the next check.
         suspected.notify_one();
         for _ in 0..100 {
             if store.stats().damaged {

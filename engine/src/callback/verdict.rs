@@ -235,6 +235,13 @@ fn wait_for_gateway(engine: &Engine, callback: &Callback) -> Verdict {
 /// Retries a few times after a gateway failure: its provider may be unavailable.
 pub(super) fn gateway_failed(engine: &Engine, callback: &Callback, why: String) -> Verdict {
     if callback.tries + 1 >= CALLBACK_TRIES {
+        tracing::error!(
+            gateway.name = callback.gateway,
+            connection.id = %callback.connection,
+            callback.id = %callback.id,
+            reason = why,
+            "gateway failed to read a callback"
+        );
         return end(CallbackState::Refused, why);
     }
     Verdict::Again {

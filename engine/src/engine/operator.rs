@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Engine, EngineError};
-use crate::processing::{Order, preview};
+use crate::processing::{CommandWithRows, preview};
 use switchyard_core::ids::{AttemptId, CaseId, TransactionId};
 use switchyard_core::transaction::{
     Action, ByOperator, Command, EventName, Operator, OperatorCommand, Refusal, Resolution, State,
@@ -76,7 +76,7 @@ impl Engine {
         also: Batch,
     ) -> Result<Arc<Transaction>, EngineError> {
         let command = signed(operator, Some(note), OperatorCommand::Resolve(resolution));
-        let order = Order::with(command, also);
+        let order = CommandWithRows::with(command, also);
         self.registry().send_about(self, id, None, order).await
     }
 

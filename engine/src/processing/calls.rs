@@ -315,7 +315,9 @@ pub(super) async fn send_outcome(engine: &Engine, id: TransactionId, answer: Com
         match engine.registry().send(engine, id, answer.clone()).await {
             Ok(_) => return,
             Err(EngineError::Unavailable(reason)) => {
-                tracing::warn!(transaction.id = %id, reason, "failed to store a gateway outcome, retrying");
+                tracing::warn!(
+                    transaction.id = %id, reason, "failed to store a gateway outcome, retrying"
+                );
                 engine.clock().sleep(STORE_RETRY).await;
             }
             Err(EngineError::Stopping | EngineError::NotFound) => return,

@@ -29,6 +29,6 @@ pub(crate) use registry::Registry;
 pub(crate) use submissions::Submissions;
 pub(crate) use timers::{TimerQueue, start_timers};
 pub use transaction::TransactionSnapshot;
-pub(crate) use transaction::{Order, preview};
+pub(crate) use transaction::{CommandWithRows, preview};
 pub use watchers::Live;
 pub(crate) use watchers::Watchers;

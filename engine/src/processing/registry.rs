@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix::prelude::*;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::transaction::{Execute, Order, Rest, TransactionActor};
+use super::transaction::{CommandWithRows, Execute, Rest, TransactionActor};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::time::Timestamp;
@@ -44,7 +44,7 @@ impl Registry {
         id: TransactionId,
         command: Command,
     ) -> Result<Arc<Transaction>, EngineError> {
-        let order = Order::from(command);
+        let order = CommandWithRows::from(command);
         self.send_about(engine, id, None, order).await
     }
 
@@ -55,7 +55,7 @@ impl Registry {
         engine: &Engine,
         id: TransactionId,
         seen: Option<Arc<Transaction>>,
-        order: Order,
+        order: CommandWithRows,
     ) -> Result<Arc<Transaction>, EngineError> {
         for _ in 0..SENDS {
             let address = self.find_or_start(engine, id)?;

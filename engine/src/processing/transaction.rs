@@ -36,12 +36,12 @@ impl Message for Rest {
 
 /// A command, and rows that are committed with what it changes.
 #[derive(Clone)]
-pub(crate) struct Order {
+pub(crate) struct CommandWithRows {
     command: Arc<Command>,
     also: Option<Arc<Batch>>,
 }
 
-impl Order {
+impl CommandWithRows {
     pub(crate) fn with(command: Command, also: Batch) -> Self {
         Self {
             command: Arc::new(command),
@@ -59,15 +59,15 @@ impl Order {
     }
 }
 
-impl From<Command> for Order {
+impl From<Command> for CommandWithRows {
     fn from(command: Command) -> Self {
         Self::with(command, Batch::new())
     }
 }
 
-/// Executes an order. Answered after the commit.
+/// Executes a command. Answered after the commit.
 pub(crate) struct Execute {
-    pub order: Order,
+    pub order: CommandWithRows,
     /// The transaction, if the sender has just read it.
     pub seen: Option<Arc<Transaction>>,
     /// Place of the sender in its trace.
@@ -168,12 +168,12 @@ impl Handler<Snapshot<TransactionSnapshot>> for TransactionActor {
     }
 }
 
-/// Carries out an order, in a span of its own.
+/// Carries out a command, in a span of its own.
 async fn traced(
     engine: Engine,
     id: TransactionId,
     known: Option<Arc<Transaction>>,
-    order: Order,
+    order: CommandWithRows,
     place: TraceContext,
 ) -> ExecutionResult {
     let span = Span::begin_at(&place, "transaction command", SpanKind::Internal);
@@ -193,7 +193,7 @@ async fn carry_out(
     engine: Engine,
     id: TransactionId,
     mut known: Option<Arc<Transaction>>,
-    order: Order,
+    order: CommandWithRows,
 ) -> ExecutionResult {
     #[cfg(test)]
     engine.faults().wait_at("command").await;
@@ -232,7 +232,7 @@ impl<E: Into<EngineError>> From<E> for Failed {
 async fn step(
     engine: &Engine,
     tx: &Arc<Transaction>,
-    order: &Order,
+    order: &CommandWithRows,
 ) -> Result<Option<Arc<Transaction>>, Failed> {
     let command = Command::clone(&order.command);
     let Some(command) = enrich(engine, tx, command).await? else {

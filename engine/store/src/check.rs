@@ -41,7 +41,7 @@ pub struct CheckReport {
 pub struct RecordedDamage {
     /// A sentence.
     pub what: String,
-    /// What this check did with the record.
+    /// Its record after this check.
     pub record: Record,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Mark {
     place: MarkPlace,
     file: File,
     reached: Point,
-    /// Identity of the store in the rows, before this opening; of an empty store the one that it got.
+    /// Identity of the store in the rows, before this opening. An empty store has its new one.
     before: Option<Ulid>,
     flushed: Instant,
     is_flushed: bool,

@@ -151,8 +151,8 @@ fn must_have_gateways(backup: &Path, manifest: &Manifest) -> Result<(), Maintena
     Err(without_gateways(format!("{}: {reason}", backup.display())))
 }
 
-/// A backup made with SQLite has one file: a log that lies beside it belongs to another moment or
-/// to another store.
+/// A backup made with SQLite has one file. A log beside it belongs to another moment or to another
+/// store.
 fn must_have_nothing_else(
     database: &Path,
     backend: Backend,

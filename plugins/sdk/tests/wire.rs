@@ -34,9 +34,8 @@ fn an_outcome_whose_amount_fits_no_range_is_read_with_the_end_of_the_range() {
         ("-9223372036854775809", i64::MIN),
         ("2500", 2_500),
     ] {
-        let text = format!(
-            r#"{{"succeeded":{{"provider_id":"ch_1","amount":{{"currency":"USD","minor":{minor}}}}}}}"#
-        );
+        let amount = format!(r#"{{"currency":"USD","minor":{minor}}}"#);
+        let text = format!(r#"{{"succeeded":{{"provider_id":"ch_1","amount":{amount}}}}}"#);
         let outcome: Outcome = serde_json::from_str(&text).unwrap();
         let Outcome::Succeeded { amount, .. } = outcome else {
             panic!("no success: {text}");

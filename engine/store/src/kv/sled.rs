@@ -64,7 +64,7 @@ impl Sled {
         contained(|| Self::open_tree(path, cache_bytes))
     }
 
-    /// The difference between the rows and what was written. `None`: there is none.
+    /// The difference between the rows and the contents that were written. `None`: there is none.
     pub(crate) fn fault(&self) -> Result<Option<String>, KvError> {
         contained(|| {
             let counted = Contents::counted(&self.database)?;

@@ -334,7 +334,7 @@ async fn a_change_that_sled_leaves_out_when_it_opens_is_noticed() {
             ..settings.clone()
         };
         flip(&settings.path.join("sled/db"), place + 200);
-        // Earlier versions of a page stay in the file, and nobody reads them.
+        // Earlier versions of a page stay in the file unread.
         let Ok(store) = Store::open(&settings) else {
             assert!(!checked(&settings).is_sound());
             refused += 1;
@@ -372,7 +372,7 @@ async fn large_in_sled(home: &Home) -> StoreSettings {
 /// Rows of each table.
 const LARGE: u32 = 200;
 
-/// Where the file has a copy of the hundredth row.
+/// Places of all copies of the hundredth row in the file.
 fn places_of_row(file: &[u8]) -> Vec<usize> {
     let copies = file.windows(4_000).enumerate();
     let copies = copies.filter(|(_, part)| *part == [100_u8; 4_000]);

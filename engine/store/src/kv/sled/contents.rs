@@ -11,7 +11,7 @@ use super::{KvError, tree_key};
 use crate::batch::Change;
 use crate::kv::Row;
 
-/// What the database holds besides the row of the contents.
+/// All rows of the database but the row of the contents, as two numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Contents {
     rows: u64,
