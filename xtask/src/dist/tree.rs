@@ -46,6 +46,9 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("ops/grafana/switchyard.json", "examples/grafana.json"),
 ];
 
+const PROGRAM: &str = "bin/switchyard";
+const GATEWAYS: &str = "lib/switchyard/gateways";
+
 /// Unit of systemd in the repository. It names the paths of an installation by hand.
 const UNIT: &str = "ops/systemd/switchyard.service";
 
@@ -63,11 +66,11 @@ impl Tree {
         let tree = Self {
             folder: folder.to_owned(),
         };
-        tree.strip(&staged.program(), "bin/switchyard", 0o755)?;
+        tree.strip(&staged.program(), PROGRAM, 0o755)?;
         for name in bundled_gateways()? {
             let file = format!("lib{}.so", name.replace('-', "_"));
             let gateway = staged.gateways().join(&file);
-            tree.strip(&gateway, &format!("lib/switchyard/gateways/{file}"), 0o644)?;
+            tree.strip(&gateway, &format!("{GATEWAYS}/{file}"), 0o644)?;
         }
         let unit = fs::read_to_string(run::root().join(UNIT))?;
         tree.write("lib/systemd/system/switchyard.service", unit.as_bytes())?;
@@ -77,6 +80,18 @@ impl Tree {
         }
         tree.generate()?;
         Ok(tree)
+    }
+
+    /// Files of the program and of the gateways.
+    ///
+    /// # Errors
+    /// When a folder cannot be read.
+    pub fn programs(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut files = vec![self.folder.join(PROGRAM)];
+        for entry in fs::read_dir(self.folder.join(GATEWAYS))? {
+            files.push(entry?.path());
+        }
+        Ok(files)
     }
 
     /// Moves the paths of the unit to those of a package.
@@ -90,7 +105,7 @@ impl Tree {
 
     /// Completions and man pages, from the program.
     fn generate(&self) -> anyhow::Result<()> {
-        let switchyard = self.folder.join("bin/switchyard");
+        let switchyard = self.folder.join(PROGRAM);
         for (shell, to) in COMPLETIONS {
             let output = program(&switchyard).args(["completions", shell]).output()?;
             ensure!(output.status.success(), "completions {shell}: {output:?}");
