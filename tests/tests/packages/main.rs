@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 use service::Service;
+use switchyard_tests::book::chapters;
 use switchyard_tests::client::{payment, payout, pays};
 use switchyard_tests::server::free_port;
 use switchyard_tests::{Client, CommandLine, FAILS, PAYS, STAYS_PENDING, eventually};
@@ -191,6 +192,10 @@ fn is_installed_and_not_started(package: &str) -> anyhow::Result<()> {
         ("/usr/share/doc/switchyard/docs/for-operators.md", 0o644),
     ] {
         assert_eq!(mode_and_owner(path)?, (mode, "root".to_owned()), "{path}");
+    }
+    let book = Path::new("/usr/share/doc/switchyard/docs");
+    for chapter in chapters(&fs::read_to_string(book.join("SUMMARY.md"))?) {
+        assert!(book.join(&chapter.path).is_file(), "{}", chapter.path);
     }
     let gateways = fs::read_dir(GATEWAYS)?.count();
     assert_eq!(gateways, 5, "the bundled gateways");
