@@ -34,6 +34,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("ops/proxy/nginx.conf", "examples/nginx.conf"),
     ("ops/proxy/Caddyfile", "examples/Caddyfile"),
     ("ops/prometheus/alerts.yml", "examples/alerts.yml"),
+    ("ops/prometheus/prometheus.yml", "examples/prometheus.yml"),
     ("ops/grafana/switchyard.json", "examples/grafana.json"),
 ];
 
