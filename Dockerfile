@@ -10,7 +10,7 @@ WORKDIR /src
 COPY . .
 ARG COMMIT=""
 ARG COMMIT_DATE=""
-RUN SWITCHYARD_COMMIT=$COMMIT SWITCHYARD_COMMIT_DATE=$COMMIT_DATE cargo xtask stage --release \
+RUN SWITCHYARD_COMMIT=$COMMIT SWITCHYARD_COMMIT_DATE=$COMMIT_DATE cargo xtask stage --release --auditable \
     && strip target/stage/release/switchyard \
     && install -d /out/gateways \
     && install -m 755 target/stage/release/switchyard /out/ \

@@ -56,6 +56,47 @@ fn every_link_leads_to_a_heading_and_none_out_of_the_book() {
 }
 
 #[test]
+fn the_pages_of_measurements_show_charts_that_every_reader_can_read() {
+    let pages = pages();
+    for path in ["docs/benchmarks.md", "docs/proofs.md"] {
+        let charts = images(&pages[path], ".svg");
+        assert!(!charts.is_empty(), "{path} has no chart");
+        for (words, file) in charts {
+            let svg = std::fs::read_to_string(root().join("docs").join(&file));
+            let svg = svg.unwrap_or_else(|error| panic!("{path}: {file}: {error}"));
+            let chart = roxmltree::Document::parse(&svg);
+            let chart = chart.unwrap_or_else(|error| panic!("{file}: {error}"));
+            let image = chart.root_element();
+            assert_eq!(image.tag_name().name(), "svg", "{file}");
+            assert_eq!(image.attribute("role"), Some("img"), "{file}");
+            let text = |name: &str| {
+                let mut parts = image
+                    .children()
+                    .filter(|part| part.tag_name().name() == name);
+                let part = parts.next().and_then(|part| part.text());
+                part.unwrap_or_default().to_owned()
+            };
+            assert_ne!(text("title"), "", "{file}");
+            assert_eq!(words, text("desc"), "{file}: the page says the same");
+            let style = text("style");
+            for rule in ["prefers-color-scheme:dark", "background:"] {
+                assert!(style.contains(rule), "{file}: {rule}");
+            }
+        }
+    }
+}
+
+/// Images of a page: their text and path, of those with this ending.
+fn images(page: &str, ending: &str) -> Vec<(String, String)> {
+    let starts = page.lines().filter_map(|line| line.strip_prefix("!["));
+    let parts = starts.filter_map(|line| line.strip_suffix(')')?.split_once("]("));
+    let parts = parts.filter(|(_, file)| file.ends_with(ending));
+    parts
+        .map(|(words, file)| (words.to_owned(), file.to_owned()))
+        .collect()
+}
+
+#[test]
 fn every_page_that_the_code_cites_is_there() {
     let files = repository_files().expect("git lists the files");
     let mut cited = 0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::Request;
 use axum::middleware::{self, Next};
-use serde_json::json;
+use serde_json::{Value, json};
 use switchyard_tests::client::{payment, payout};
 use switchyard_tests::collector::{Collector, Span};
 use switchyard_tests::provider::{NOWHERE, Provider};
@@ -397,31 +397,120 @@ async fn a_checkout_is_one_trace_from_the_confirmation_to_the_webhook() -> anyho
     Ok(())
 }
 
+/// A change by an operator: its route, and the webhook that it causes.
+struct Change {
+    name: &'static str,
+    path: String,
+    body: Value,
+    event: Option<&'static str>,
+}
+
+impl Change {
+    /// Makes the change inside a trace, and checks its spans.
+    async fn check(
+        self,
+        server: &Server,
+        collector: &Collector,
+        trace: &str,
+        id: &str,
+    ) -> anyhow::Result<()> {
+        let operator = inside(server.operator(), trace);
+        operator.post(&self.path, &self.body).await?.expect(200)?;
+        let is_whole = |spans: &[Span]| {
+            count(spans, "webhook delivery") == usize::from(self.event.is_some())
+                && count(spans, self.name) == 1
+        };
+        let spans = collector.trace(trace, is_whole).await?;
+        let request = assert_names(&spans, self.name, id);
+        let command = child(&spans, "transaction command", &request.id);
+        assert_eq!(
+            command.attributes["command"], "by_operator",
+            "{}",
+            self.name
+        );
+        assert_eq!(command.attributes["transaction.id"], id, "{}", self.name);
+        child(&spans, "store commit", &command.id);
+        if let Some(event) = self.event {
+            let told = child(&spans, "webhook delivery", &command.id);
+            assert_eq!(told.attributes["event.name"], event);
+            assert_eq!(told.attributes["transaction.id"], id, "{event}");
+        }
+        Ok(())
+    }
+}
+
+/// A payment that is with its provider.
+async fn pending_payment(server: &Server) -> anyhow::Result<String> {
+    let merchant = server.merchant();
+    let made = merchant
+        .post("/v1/payments/initialize", &payment("A teapot"))
+        .await?;
+    let id = made.expect(201)?.data("id")?.to_owned();
+    client::pays(&server.stranger(), &id, STAYS_PENDING).await?;
+    let path = format!("/v1/payments/{id}");
+    eventually("it is pending", Duration::from_secs(30), async || {
+        let shown = merchant.get(&path).await?.expect(200)?;
+        Ok((shown.data("status")? == "pending").then_some(()))
+    })
+    .await?;
+    Ok(id)
+}
+
+/// The case of a payment that the provider still has after an operator's *failed*.
+async fn open_case(server: &Server, id: &str) -> anyhow::Result<String> {
+    let check = format!("/operator/v1/transactions/{id}/check");
+    eventually("a case is open", Duration::from_secs(30), async || {
+        let checked = server.operator().post(&check, &json!({})).await?;
+        let checked = checked.expect(200)?;
+        let case = &checked.body["data"]["cases"][0]["id"];
+        Ok(case.as_str().map(str::to_owned))
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operators_change_is_one_trace_to_the_webhook() -> anyhow::Result<()> {
+async fn each_change_by_an_operator_is_one_trace_to_the_webhook() -> anyhow::Result<()> {
     let collector = Collector::start().await?;
     let mut server = traced(&collector).await?;
     let receiver = Receiver::start().await?;
     server.add_webhook(&receiver.url(), SECRET).await?;
-    let made = server
-        .merchant()
-        .post("/v1/payments/initialize", &payment("A teapot"))
+    let merchant = server.merchant();
+    let made = merchant
+        .post("/v1/payments/initialize", &payment("A cup"))
         .await?;
-    let id = made.expect(201)?.data("id")?.to_owned();
-    let cancelled = inside(server.operator(), TRACE)
-        .post(
-            &format!("/operator/v1/transactions/{id}/cancel"),
-            &json!({ "note": "a duplicate" }),
-        )
+    let cancelled = made.expect(201)?.data("id")?.to_owned();
+    let resolved = pending_payment(&server).await?;
+
+    let of = |id: &str, act: &str| format!("/operator/v1/transactions/{id}/{act}");
+    let cancel = Change {
+        name: "POST /operator/v1/transactions/{transaction}/cancel",
+        path: of(&cancelled, "cancel"),
+        body: json!({ "note": "a duplicate" }),
+        event: Some("payment.cancelled"),
+    };
+    let resolve = Change {
+        name: "POST /operator/v1/transactions/{transaction}/resolve",
+        path: of(&resolved, "resolve"),
+        body: json!({ "outcome": "failed", "note": "the provider's support said so" }),
+        event: Some("payment.failed"),
+    };
+    let traces = ["4", "5", "6"].map(|digit| digit.repeat(32));
+    cancel
+        .check(&server, &collector, &traces[0], &cancelled)
         .await?;
-    cancelled.expect(200)?;
-    let is_told = |spans: &[Span]| count(spans, "webhook delivery") == 1;
-    let spans = collector.trace(TRACE, is_told).await?;
-    let name = "POST /operator/v1/transactions/{transaction}/cancel";
-    let request = assert_names(&spans, name, &id);
-    let command = child(&spans, "transaction command", &request.id);
-    let told = child(&spans, "webhook delivery", &command.id);
-    assert_eq!(told.attributes["event.name"], "payment.cancelled");
+    resolve
+        .check(&server, &collector, &traces[1], &resolved)
+        .await?;
+    let case = open_case(&server, &resolved).await?;
+    let close = Change {
+        name: "POST /operator/v1/cases/{case}/close",
+        path: format!("/operator/v1/cases/{case}/close"),
+        body: json!({ "note": "the payer was refunded" }),
+        event: None,
+    };
+    close
+        .check(&server, &collector, &traces[2], &resolved)
+        .await?;
     server.stop().await?;
     Ok(())
 }

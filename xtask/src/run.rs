@@ -25,7 +25,12 @@ pub fn target() -> PathBuf {
 /// for one) look at these names, and would build again, with all that depends on them, each time
 /// that they differ.
 pub fn cargo() -> Command {
-    let mut cargo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    as_cargo(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A program that runs cargo, in the same environment as [`cargo`].
+pub fn as_cargo(name: impl AsRef<OsStr>) -> Command {
+    let mut cargo = program(name);
     for (name, _) in std::env::vars_os() {
         let ours = name.to_string_lossy();
         if ours.starts_with("CARGO_PKG_") || ours.starts_with("CARGO_MANIFEST_") {

@@ -32,6 +32,7 @@ impl Serve {
     pub fn run(&self) -> anyhow::Result<()> {
         let staged = Stage {
             release: self.release,
+            auditable: false,
         }
         .run()?;
         let mut server = std::process::Command::new(staged.program());

@@ -15,6 +15,7 @@ use clap::Args;
 
 use crate::revision::Revision;
 use crate::run;
+use crate::tools;
 
 /// Build the program and the bundled gateways, and print the folder that holds them
 #[derive(Args)]
@@ -22,6 +23,9 @@ pub struct Stage {
     /// Optimised, as it is deployed
     #[arg(long)]
     pub release: bool,
+    /// With the list of their dependencies in program and gateways, by cargo-auditable
+    #[arg(long, requires = "release")]
+    pub auditable: bool,
 }
 
 /// The program and its gateways, ready to start.
@@ -40,9 +44,23 @@ impl Staged {
 }
 
 impl Stage {
+    /// The build of the tests.
+    pub fn debug() -> Self {
+        Self {
+            release: false,
+            auditable: false,
+        }
+    }
+
     pub fn run(&self) -> anyhow::Result<Staged> {
         let gateways = bundled_gateways()?;
-        let mut build = run::cargo();
+        let mut build = if self.auditable {
+            let mut auditable = run::as_cargo(tools::cargo_auditable()?);
+            auditable.arg("auditable");
+            auditable
+        } else {
+            run::cargo()
+        };
         build.arg("build");
         if self.release {
             // As it is deployed: the program and its gateways, with their own features alone.

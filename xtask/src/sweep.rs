@@ -34,6 +34,7 @@ impl Sweep {
     pub fn run(&self) -> anyhow::Result<()> {
         let staged = Stage {
             release: self.release,
+            auditable: false,
         }
         .run()?;
         // What kills and counts is not measured. One build of the whole, as for the tests.

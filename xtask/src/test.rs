@@ -270,7 +270,7 @@ fn docs() -> anyhow::Result<()> {
 }
 
 fn stage() -> anyhow::Result<()> {
-    Stage { release: false }.run().map(drop)
+    Stage::debug().run().map(drop)
 }
 
 /// `ignored`: the tests that need more than cargo, which a plain `cargo test` leaves out.
@@ -346,7 +346,7 @@ fn browser() -> anyhow::Result<()> {
     let mut node = program("node");
     node.env("SWITCHYARD_CHROMIUM", tools::chromium()?);
     node.env("SWITCHYARD_NPM_PACKAGES", tools::npm_packages()?);
-    node.env("SWITCHYARD_STAGE", Stage { release: false }.run()?.folder);
+    node.env("SWITCHYARD_STAGE", Stage::debug().run()?.folder);
     // One file at a time: each starts a server and a browser, and there may be two cores.
     node.args(["--test", "--test-concurrency=1"]);
     let mut files = Vec::new();

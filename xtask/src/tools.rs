@@ -1,5 +1,5 @@
-//! Tools of the tests beside cargo: a browser, a local chain, npm and Python packages, cargo-deb,
-//! cargo-deny, mdbook, promtool.
+//! Tools of the tests beside cargo: a browser, a local chain, npm and Python packages,
+//! cargo-auditable, cargo-deb, cargo-deny, mdbook, promtool.
 //!
 //! Each is searched first and installed where possible: Debian's packages into the system (as
 //! root), all others under `target/tools`, never into the tree. A tool that cannot be installed is
@@ -17,6 +17,7 @@ const CHROMIUM: &[&str] = &[
     "/usr/bin/chromium-browser",
     "/usr/bin/google-chrome",
 ];
+const CARGO_AUDITABLE: &str = "0.7.7";
 const CARGO_DEB: &str = "3.8.0";
 const CARGO_DENY: &str = "0.20.2";
 const CARGO_FUZZ: &str = "0.13.2";
@@ -186,6 +187,16 @@ pub fn python_packages() -> anyhow::Result<PathBuf> {
         )
     })?;
     Ok(folder.join("bin"))
+}
+
+/// cargo-auditable, which builds programs that carry the list of their dependencies.
+pub fn cargo_auditable() -> anyhow::Result<PathBuf> {
+    // It answers only as a subcommand of cargo.
+    if run::has("cargo-auditable", &["auditable", "--version"]) {
+        return Ok("cargo-auditable".into());
+    }
+    cargo_tool("cargo-auditable", CARGO_AUDITABLE)
+        .context("no cargo-auditable, which puts the list of dependencies into a release")
 }
 
 /// cargo-deb, which makes Debian packages.

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use switchyard_charts::{Bar, Curve, Words, bars, curves};
+use switchyard_charts::{Bar, Curve, Labelled, Words, bars, curves};
 
 use crate::figure::{Figure, Unit};
 use crate::parts::Part;
-use crate::report::Measured;
+use crate::report::{self, Measured};
 
 /// A chart of the page.
 pub struct Chart {
@@ -16,13 +16,14 @@ pub struct Chart {
     pub part: Option<Part>,
     /// Name of the file in [`FOLDER`].
     pub file: String,
+    title: String,
     /// Statement of the chart in words.
-    pub words: String,
+    words: String,
     svg: String,
 }
 
 /// Folder of the charts, from that of the page.
-pub const FOLDER: &str = "images/benchmarks";
+const FOLDER: &str = "images/benchmarks";
 
 /// Charts of the parts that have figures for one.
 ///
@@ -36,6 +37,46 @@ pub fn of(parts: &[Measured]) -> Result<Vec<Chart>> {
     }
     Ok(charts)
 }
+
+/// A page with these charts at the ends of their sections, in place of those that it has.
+pub fn shown(page: &str, charts: &[Chart]) -> String {
+    let machine = ["processor", "disk", "built from"].map(|name| {
+        let start = format!("| {name} | ");
+        let row = page.lines().find_map(|line| line.strip_prefix(&start));
+        row.unwrap_or_default().trim_end_matches(" |")
+    });
+    let [processor, disk, commit] = machine;
+    let paragraphs = page.trim_end().split("\n\n");
+    let is_chart = |text: &&str| {
+        (text.starts_with("![") && text.contains(&format!("]({FOLDER}/")))
+            || text.starts_with(CAPTION)
+    };
+    let mut text = Vec::new();
+    let mut of_section: Vec<String> = Vec::new();
+    for paragraph in paragraphs.filter(|text| !is_chart(text)) {
+        let heading = paragraph.trim_start_matches('#');
+        if heading != paragraph {
+            text.append(&mut of_section);
+            let heading = heading.trim();
+            let is_here = |chart: &&Chart| match chart.part {
+                Some(part) => part.name() == heading,
+                None => heading == report::FIGURES,
+            };
+            of_section.extend(charts.iter().filter(is_here).map(|chart| {
+                format!(
+                    "![{}]({FOLDER}/{})\n\n{CAPTION}{}. One run: {processor}; disk {disk}; built from {commit}.*",
+                    chart.words, chart.file, chart.title
+                )
+            }));
+        }
+        text.push(paragraph.to_owned());
+    }
+    text.append(&mut of_section);
+    text.join("\n\n") + "\n"
+}
+
+/// Start of the line below a chart.
+const CAPTION: &str = "*Chart: ";
 
 /// Writes the charts beside a page.
 ///
@@ -56,13 +97,17 @@ pub fn write(charts: &[Chart], page: &Path) -> Result<()> {
 fn throughput(parts: &[Measured]) -> Result<Option<Chart>> {
     let figures = parts.iter().flat_map(|part| &part.figures);
     let rates = figures.filter(|figure| matches!(figure.unit, Unit::PerSecond));
+    let labelled = |value| Labelled {
+        value,
+        text: Unit::PerSecond.show(value),
+    };
     let rows: Vec<Bar> = rates
         .filter_map(|figure| {
             let limit = figure.limit.as_ref()?;
             Some(Bar {
                 name: figure.what.clone(),
-                value: figure.value,
-                limit: limit.value,
+                value: labelled(figure.value),
+                limit: labelled(limit.value),
             })
         })
         .collect();
@@ -70,24 +115,23 @@ fn throughput(parts: &[Measured]) -> Result<Option<Chart>> {
         return Ok(None);
     }
     let said = rows.iter().map(|row| {
-        let (value, limit) = (
-            Unit::PerSecond.show(row.value),
-            Unit::PerSecond.show(row.limit),
-        );
+        let (value, limit) = (&row.value.text, &row.limit.text);
         format!("{}: {value} beside {limit}", row.name)
     });
     let words = said.collect::<Vec<_>>().join("; ");
+    let title = "Throughput (blue) and the limit of the same run (grey)";
     let svg = bars(
         &Words {
-            title: "Throughput (blue) and the limit of the same run (grey)",
+            title,
             description: &words,
-            unit: "a second",
+            unit: "per cent of the limit",
         },
         &rows,
     )?;
     Ok(Some(Chart {
         part: None,
         file: "throughput.svg".to_owned(),
+        title: title.to_owned(),
         words,
         svg,
     }))
@@ -131,9 +175,10 @@ fn latencies(part: &Measured) -> Result<Option<Chart>> {
     });
     let words = said.collect::<Vec<_>>().join("; ");
     let name = part.part.name();
+    let title = format!("{name}: latency by share of the requests");
     let svg = curves(
         &Words {
-            title: &format!("{name}: latency by share of the requests"),
+            title: &title,
             description: &words,
             unit: "ms",
         },
@@ -142,6 +187,7 @@ fn latencies(part: &Measured) -> Result<Option<Chart>> {
     Ok(Some(Chart {
         part: Some(part.part),
         file: format!("latency-{name}.svg"),
+        title,
         words,
         svg,
     }))
@@ -169,6 +215,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::record;
     use crate::report::page;
 
     fn measured() -> Vec<Measured> {
@@ -197,15 +244,19 @@ mod tests {
         let charts = of(&parts)?;
         let files: Vec<_> = charts.iter().map(|chart| chart.file.as_str()).collect();
         assert_eq!(files, ["throughput.svg", "latency-verify.svg"]);
-        let page = page(&parts, &charts);
+        let page = shown(&page(&parts), &charts);
         for part in [
-            "![verify, the most: 20,000 /s beside 40,000 /s](images/benchmarks/throughput.svg)",
-            "![verify, 50 offered a second: p50 1.00 ms, p99 2.00 ms, p99.9 30.0 ms; \
+            "bars met, measured in 0 minutes.\n\n\
+             ![verify, the most: 20,000 /s beside 40,000 /s](images/benchmarks/throughput.svg)\n\n\
+             *Chart: Throughput (blue) and the limit of the same run (grey). One run: ",
+            "|  |  |  |  |\n\n![verify, 50 offered a second: p50 1.00 ms, p99 2.00 ms, p99.9 30.0 ms; \
              verify, 50 offered a second, bare axum: p50 0.10 ms, p99 0.20 ms, p99.9 3.00 ms]\
-             (images/benchmarks/latency-verify.svg)",
+             (images/benchmarks/latency-verify.svg)\n\n\
+             *Chart: verify: latency by share of the requests. One run: ",
         ] {
             assert!(page.contains(part), "{part}: {page}");
         }
+        assert_eq!(shown(&page, &charts), page, "the same charts once more");
         let folder = tempfile::tempdir()?;
         write(&charts, &folder.path().join("benchmarks.md"))?;
         for file in files {
@@ -216,6 +267,37 @@ mod tests {
             );
         }
         assert!(of(&parts[1..])?.is_empty(), "nothing to draw");
+        assert!(!shown(&page, &[]).contains("images/"), "no chart stays");
+        Ok(())
+    }
+
+    /// Folder of the documentation.
+    const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+
+    #[test]
+    fn the_recorded_page_has_the_charts_of_its_figures() -> Result<()> {
+        let path = Path::new(DOCS).join("benchmarks.md");
+        let recorded = std::fs::read_to_string(&path)?;
+        let parts = record::parts(&recorded)?;
+        assert!(parts.len() > 10, "parts of the page are found");
+        let charts = of(&parts)?;
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            write(&charts, &path)?;
+            std::fs::write(&path, shown(&recorded, &charts))?;
+        }
+        let again =
+            "draw them again: UPDATE_SNAPSHOTS=1 cargo nextest run -p switchyard-bench recorded";
+        let now = std::fs::read_to_string(&path)?;
+        assert_eq!(now, shown(&now, &charts), "{again}");
+        for chart in charts {
+            let file = path.with_file_name(FOLDER).join(&chart.file);
+            let svg = std::fs::read_to_string(file).unwrap_or_default();
+            assert!(
+                svg == chart.svg,
+                "{} differs from the figures: {again}",
+                chart.file
+            );
+        }
         Ok(())
     }
 }

@@ -10,6 +10,8 @@ mod figure;
 mod load;
 mod machine;
 mod parts;
+#[cfg(test)]
+mod record;
 mod report;
 mod run;
 mod subject;

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::charts::{Chart, FOLDER};
 use crate::figure::Figure;
 use crate::machine;
 use crate::parts::Part;
@@ -58,18 +57,16 @@ pub fn table(parts: &[Measured]) -> String {
     text
 }
 
-/// For `docs/benchmarks.md`.
-pub fn page(parts: &[Measured], charts: &[Chart]) -> String {
-    let shown = |of: Option<Part>| {
-        let charts = charts.iter().filter(move |chart| chart.part == of);
-        charts.map(|chart| format!("\n![{}]({FOLDER}/{})\n", chart.words, chart.file))
-    };
+/// Heading of the figures on the page.
+pub const FIGURES: &str = "The figures";
+
+/// For `docs/benchmarks.md`, without charts.
+pub fn page(parts: &[Measured]) -> String {
     let mut text = format!("{TOP}\n## The machine\n\n| | |\n|---|---|\n");
     for (name, what) in machine::described() {
         let _ = writeln!(text, "| {name} | {what} |");
     }
-    let _ = write!(text, "\n## The figures\n\n{}\n", summary(parts));
-    text.extend(shown(None));
+    let _ = write!(text, "\n## {FIGURES}\n\n{}\n", summary(parts));
     for part in parts {
         let _ = write!(
             text,
@@ -94,7 +91,6 @@ pub fn page(parts: &[Measured], charts: &[Chart]) -> String {
             let cells = cells(figure).map(|cell| cell.replace("MISSED", "**missed**"));
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
-        text.extend(shown(Some(part.part)));
     }
     text
 }

@@ -49,7 +49,7 @@ pub async fn all(parts: &[Part], scale: Scale, file: Option<&Path>) -> Result<()
     if let Some(file) = file {
         let charts = charts::of(&measured)?;
         charts::write(&charts, file)?;
-        std::fs::write(file, report::page(&measured, &charts))
+        std::fs::write(file, charts::shown(&report::page(&measured), &charts))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     let failed = measured.iter().filter(|part| part.failed.is_some());

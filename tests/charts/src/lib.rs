@@ -2,8 +2,9 @@
 //!
 //! Promises:
 //! - A chart has a title and a description in words, for readers who do not see it.
-//! - Text and lines take their colour from the page's scheme, light or dark; the two series have
-//!   colours that stand out on both.
+//! - Text, lines and background take their colour from the reader's scheme, light or dark; the
+//!   series have colours that stand out on both. The background is opaque: a page of the other
+//!   scheme changes nothing.
 //! - No font is needed to make a chart: the viewer's sans-serif is used.
 
 use std::fmt::Display;
@@ -12,11 +13,17 @@ use anyhow::{Result, anyhow, ensure};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// A measured rate and the limit of the same run.
+/// A measured value and the limit of the same run, in one unit.
 pub struct Bar {
     pub name: String,
+    pub value: Labelled,
+    pub limit: Labelled,
+}
+
+/// A value, and the text beside its bar.
+pub struct Labelled {
     pub value: f64,
-    pub limit: f64,
+    pub text: String,
 }
 
 /// Latencies of one load, by shares of its requests: `("p99", 3.2)`.
@@ -36,20 +43,25 @@ pub struct Words<'a> {
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Horizontal bars: each value above its limit.
+/// Horizontal bars: each value above its limit, in per cent of the limit.
 ///
 /// # Errors
-/// Without a bar, or with a value that is no number.
+/// Without a bar, with a limit that is not positive, or with a value that is no number.
 pub fn bars(words: &Words<'_>, rows: &[Bar]) -> Result<String> {
-    let highest = highest(rows.iter().flat_map(|row| [row.value, row.limit]))?;
-    let height = 80 + 44 * u32::try_from(rows.len())?;
+    ensure!(
+        rows.iter().all(|row| row.limit.value > 0.0),
+        "a limit is positive"
+    );
+    let share = |row: &Bar| 100.0 * row.value.value / row.limit.value;
+    let highest = highest(rows.iter().map(share))?.max(100.0);
+    let height = 90 + 44 * u32::try_from(rows.len())?;
     drawn(words, height, |area| {
         let count = rows.len() as f64;
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             .margin_left(NAMES)
             .x_label_area_size(40)
-            .build_cartesian_2d(0.0..highest * 1.15, count..0.0)?;
+            .build_cartesian_2d(0.0..highest * 1.2, count..0.0)?;
         let mut mesh = chart.configure_mesh();
         mesh.disable_y_mesh().disable_y_axis().x_desc(words.unit);
         mesh.x_label_formatter(&whole);
@@ -59,11 +71,13 @@ pub fn bars(words: &Words<'_>, rows: &[Bar]) -> Result<String> {
         let (left, top_of_area) = area.get_base_pixel();
         for (at, row) in rows.iter().enumerate() {
             let top = at as f64;
-            for (value, colour, from) in [(row.value, OURS, 0.14), (row.limit, LIMIT, 0.5)] {
-                let bar = [(0.0, top + from), (value, top + from + 0.34)];
-                let text = (value + highest * 0.01, top + from + 0.04);
+            let ours = (share(row), &row.value.text, OURS, 0.14);
+            let limit = (100.0, &row.limit.text, LIMIT, 0.5);
+            for (length, text, colour, from) in [ours, limit] {
+                let bar = [(0.0, top + from), (length, top + from + 0.34)];
                 chart.draw_series([Rectangle::new(bar, colour.filled())])?;
-                chart.draw_series([Text::new(shown(value), text, FONT)])?;
+                let place = (length + highest * 0.01, top + from + 0.04);
+                chart.draw_series([Text::new(text.clone(), place, FONT)])?;
             }
             let name = chart.backend_coord(&(0.0, top + 0.36));
             let style = FONT.into_text_style(area).pos(RIGHT);
@@ -184,14 +198,6 @@ fn whole(value: &f64) -> String {
     format!("{value:.0}")
 }
 
-fn shown(value: f64) -> String {
-    if value >= 100.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.1}")
-    }
-}
-
 /// Makes the file around what `draw` draws.
 fn drawn(
     words: &Words<'_>,
@@ -228,7 +234,7 @@ fn escaped(text: &str) -> String {
 
 const WIDTH: u32 = 860;
 /// Pixels for the names of bars.
-const NAMES: u32 = 300;
+const NAMES: u32 = 360;
 const FONT: (&str, u32) = ("sans-serif", 13);
 const RIGHT: plotters::style::text_anchor::Pos = plotters::style::text_anchor::Pos {
     h_pos: plotters::style::text_anchor::HPos::Right,
@@ -244,8 +250,8 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(0xb8, 0x5c, 0xd6),
     RGBColor(0xdc, 0x4c, 0x64),
 ];
-const STYLE: &str = "<style>svg{color:#1f2933}\
-@media (prefers-color-scheme:dark){svg{color:#e4e7eb}}</style>";
+const STYLE: &str = "<style>svg{color:#1f2933;background:#fff}\
+@media (prefers-color-scheme:dark){svg{color:#e4e7eb;background:#151b23}}</style>";
 
 #[cfg(test)]
 mod tests {
@@ -265,6 +271,7 @@ mod tests {
             "<title>A &amp; B</title>",
             "<desc>A is faster than &lt;B&gt;.</desc>",
             "prefers-color-scheme:dark",
+            "background:#fff",
             "currentColor",
             "</svg>",
         ] {
@@ -295,34 +302,31 @@ mod tests {
 
     #[test]
     fn bars_are_as_long_as_their_values_and_named() -> Result<()> {
+        let labelled = |value: f64| Labelled {
+            value,
+            text: format!("{value} /s"),
+        };
         let row = |name: &str, value, limit| Bar {
             name: name.to_owned(),
-            value,
-            limit,
+            value: labelled(value),
+            limit: labelled(limit),
         };
-        let svg = bars(
-            &WORDS,
-            &[
-                row("initialize", 250.0, 1_000.0),
-                row("verify", 500.0, 500.0),
-            ],
-        )?;
+        let rows = [row("initialize", 250.0, 1_000.0), row("verify", 6.0, 4.0)];
+        let svg = bars(&WORDS, &rows)?;
         check(&svg);
-        assert!(
-            svg.contains("initialize") && svg.contains("verify"),
-            "{svg}"
-        );
+        for text in ["initialize", "verify", "250 /s", "1000 /s", "6 /s", "4 /s"] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
         let (ours, limits) = (widths(&svg, "#258AD8"), widths(&svg, "#8B95A1"));
         assert_eq!((ours.len(), limits.len()), (2, 2), "{svg}");
         let ratio = |one: f64, other: f64| (one / other * 100.0).round() as i32;
-        assert!(
-            (24..=26).contains(&ratio(ours[0], limits[0])),
-            "{ours:?} {limits:?}"
-        );
-        assert!(
-            (49..=51).contains(&ratio(ours[1], limits[0])),
-            "{ours:?} {limits:?}"
-        );
+        for (at, expected) in [(0, 24..=26), (1, 149..=151)] {
+            let ratio = ratio(ours[at], limits[at]);
+            assert!(expected.contains(&ratio), "{ours:?} {limits:?}");
+        }
+        assert_eq!(ratio(limits[0], limits[1]), 100, "one scale");
+        assert!(bars(&WORDS, &[row("initialize", 1.0, 0.0)]).is_err());
+        assert!(bars(&WORDS, &[]).is_err());
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 mod commands;
 mod events;
 mod links;
+mod log_advice;
 mod log_events;
 mod openapi;
 mod settings;

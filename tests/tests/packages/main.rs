@@ -3,6 +3,7 @@
 //! packages`.
 
 mod dockerfile;
+mod open;
 mod service;
 mod system;
 
@@ -12,11 +13,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use open::Open;
 use serde_json::Value;
 use service::Service;
-use switchyard_tests::client::{payment, payout, pays};
+use switchyard_tests::book::chapters;
+use switchyard_tests::client::{payment, pays};
 use switchyard_tests::server::free_port;
-use switchyard_tests::{Client, CommandLine, FAILS, PAYS, STAYS_PENDING, eventually};
+use switchyard_tests::{Client, CommandLine, PAYS, eventually};
 use system::{refused, run};
 
 const UNIT: &str = "/usr/lib/systemd/system/switchyard.service";
@@ -124,12 +127,15 @@ async fn an_installed_package_takes_payments_through_upgrades_and_a_purge_keeps_
     }
     let folder = tempfile::tempdir()?;
     let package = system::file(".deb")?;
-    let versions = ["0.0.1-1", "0.0.2-1", "0.0.3-1"];
-    let [old, new, newest] = versions.map(|version| {
-        let made = system::with_version(&package, version, folder.path());
-        made.map(|path| path.display().to_string())
-    });
-    is_installed_and_not_started(&old?)?;
+    let older = match std::env::var_os(OLDER_PACKAGE) {
+        Some(file) => PathBuf::from(file),
+        None => system::with_version(&package, "0.0.1-1", folder.path())?,
+    };
+    let newer = system::with_version(&package, "999.0-1", folder.path())?;
+    let [older, package, newer] = [older, package, newer].map(|path| path.display().to_string());
+    is_lower(&older, &package)?;
+    is_lower(&package, &newer)?;
+    is_installed_and_not_started(&older)?;
 
     let mut installed = Installed::configure()?;
     let paid = installed
@@ -137,38 +143,42 @@ async fn an_installed_package_takes_payments_through_upgrades_and_a_purge_keeps_
         .await?;
     installed.pay(&paid, PAYS).await?;
     installed.ends("payments", &paid, "success").await?;
-    let initiated = installed
-        .make("/v1/payments/initialize", &payment("A cup"))
-        .await?;
-    let pending = installed
-        .make("/v1/payments/initialize", &payment("A spoon"))
-        .await?;
-    // The payer stays on the waiting page.
-    pays(&installed.payer, &pending, STAYS_PENDING).await?;
-    installed.ends("payments", &pending, "pending").await?;
-    // Of the test gateway's numbers the last two change places for payouts.
-    let waiting = payout("Salary", FAILS);
-    let waiting = installed.make("/v1/payouts/initialize", &waiting).await?;
-    installed.ends("payouts", &waiting, "pending").await?;
+    let open = Open::make(&installed).await?;
 
-    run("dpkg", &["--install", &new?])?;
+    run("dpkg", &["--install", &package])?;
+    has_its_files()?;
     assert!(installed.runs()?, "only systemd restarts the server");
+    // The program and the gateways of the older version are gone; its process serves on.
+    let meanwhile = Open::make(&installed).await?;
     installed.restart()?;
-    assert_eq!(state()?, "0.0.2-1 install ok installed");
-    for (kind, id, status) in [
-        ("payments", &paid, "success"),
-        ("payments", &initiated, "initiated"),
-        ("payments", &pending, "pending"),
-        ("payouts", &waiting, "pending"),
-    ] {
-        assert_eq!(installed.status(kind, id).await?, status, "{kind} {id}");
+    let is_installed = format!("{} install ok installed", version_of(&package)?);
+    assert_eq!(state()?, is_installed);
+    assert_eq!(installed.status("payments", &paid).await?, "success");
+    for open in [open, meanwhile] {
+        open.is_unchanged(&installed).await?;
+        open.succeeds(&installed).await?;
     }
-    installed.pay(&initiated, PAYS).await?;
-    installed.ends("payments", &initiated, "success").await?;
 
-    an_upgrade_with_refused_settings_changes_nothing(&mut installed, &newest?).await?;
+    an_upgrade_with_refused_settings_changes_nothing(&mut installed, &newer, &is_installed).await?;
     installed.service.take().context("it runs")?.stop()?;
     a_purge_keeps_records_and_key()
+}
+
+/// Environment variable with the package of an earlier version. Without it, this build stands for
+/// the earlier version, with a lower number.
+const OLDER_PACKAGE: &str = "SWITCHYARD_OLDER_PACKAGE";
+
+fn version_of(package: &str) -> anyhow::Result<String> {
+    let version = run("dpkg-deb", &["--field", package, "Version"])?;
+    Ok(version.trim().to_owned())
+}
+
+/// Checks that dpkg takes the second package for an upgrade of the first.
+fn is_lower(first: &str, second: &str) -> anyhow::Result<()> {
+    let (first, second) = (version_of(first)?, version_of(second)?);
+    run("dpkg", &["--compare-versions", &first, "lt", &second])
+        .with_context(|| format!("{first} is not lower than {second}"))?;
+    Ok(())
 }
 
 fn is_installed_and_not_started(package: &str) -> anyhow::Result<()> {
@@ -179,6 +189,11 @@ fn is_installed_and_not_started(package: &str) -> anyhow::Result<()> {
         let expected = (0o700, "switchyard".to_owned());
         assert_eq!(mode_and_owner(folder)?, expected, "{folder}");
     }
+    Ok(())
+}
+
+/// Checks the files of an installed package.
+fn has_its_files() -> anyhow::Result<()> {
     for (path, mode) in [
         (PROGRAM, 0o755),
         (GATEWAYS, 0o755),
@@ -191,6 +206,10 @@ fn is_installed_and_not_started(package: &str) -> anyhow::Result<()> {
         ("/usr/share/doc/switchyard/docs/for-operators.md", 0o644),
     ] {
         assert_eq!(mode_and_owner(path)?, (mode, "root".to_owned()), "{path}");
+    }
+    let book = Path::new("/usr/share/doc/switchyard/docs");
+    for chapter in chapters(&fs::read_to_string(book.join("SUMMARY.md"))?) {
+        assert!(book.join(&chapter.path).is_file(), "{}", chapter.path);
     }
     let gateways = fs::read_dir(GATEWAYS)?.count();
     assert_eq!(gateways, 5, "the bundled gateways");
@@ -217,6 +236,7 @@ fn is_installed_and_not_started(package: &str) -> anyhow::Result<()> {
 async fn an_upgrade_with_refused_settings_changes_nothing(
     installed: &mut Installed,
     newest: &str,
+    is_installed: &str,
 ) -> anyhow::Result<()> {
     let settings = fs::read_to_string(SETTINGS)?;
     let wrong = settings.replace("https://pay.example.com", "ftp://pay.example.com");
@@ -225,7 +245,7 @@ async fn an_upgrade_with_refused_settings_changes_nothing(
     let said = refused("dpkg", &["--install", newest])?;
     assert!(said.contains("server.public_url"), "{said}");
     assert!(said.contains("the old version stays installed"), "{said}");
-    assert_eq!(state()?, "0.0.2-1 install ok installed");
+    assert_eq!(state()?, is_installed);
     assert_eq!(fs::metadata(PROGRAM)?.modified()?, before);
     assert!(installed.runs()?);
     let open = installed
@@ -233,7 +253,7 @@ async fn an_upgrade_with_refused_settings_changes_nothing(
         .await?;
     fs::write(SETTINGS, settings)?;
     run("dpkg", &["--install", newest])?;
-    assert_eq!(state()?, "0.0.3-1 install ok installed");
+    assert_eq!(state()?, "999.0-1 install ok installed");
     installed.restart()?;
     assert_eq!(installed.status("payments", &open).await?, "initiated");
     let walls = installed.operator.ask(&["gateway", "list"])?;

@@ -8,9 +8,11 @@
 //! | `switchyard-gateway-<version>.crate` | SDK of gateways |
 //! | `SHA256SUMS` | checksums of the other files |
 //!
+//! Program and gateways carry the list of their dependencies (`cargo audit bin` reads it).
 //! The same program and gateways, of the same commit, give the same bytes: files are in a fixed
 //! order, belong to root and have the time of the commit.
 
+mod dependencies;
 mod tree;
 
 use std::ffi::OsStr;
@@ -78,7 +80,7 @@ impl Dist {
         println!("dist: program and gateways");
         let staged = self.staged()?;
         let release = Release {
-            is_fast: self.profile == Profile::Dev,
+            is_of_tests: self.profile == Profile::Dev,
             seconds: revision.map_or(0, |revision| revision.seconds),
             version,
             output,
@@ -126,8 +128,10 @@ impl Dist {
             Some(folder) => Ok(Staged {
                 folder: std::path::absolute(folder)?,
             }),
+            None if self.profile == Profile::Dev => Stage::debug().run(),
             None => Stage {
-                release: self.profile == Profile::Release,
+                release: true,
+                auditable: true,
             }
             .run(),
         }
@@ -140,8 +144,8 @@ struct Release {
     /// Time of the packed files, in seconds since 1970.
     seconds: u64,
     output: PathBuf,
-    /// Compress less, for tests.
-    is_fast: bool,
+    /// Compress less, and take programs without the list of their dependencies.
+    is_of_tests: bool,
 }
 
 impl Release {
@@ -153,6 +157,9 @@ impl Release {
         // Where `package.metadata.deb` in api/Cargo.toml finds it: cargo-deb moves paths below
         // `target/release` to the target folder in use.
         let tree = Tree::make(&run::target().join("release/dist"), staged)?;
+        if !self.is_of_tests {
+            dependencies::check(&tree.programs()?)?;
+        }
         println!("dist: archive");
         let mut files = vec![self.archive(&tree)?];
         println!("dist: Debian package");
@@ -190,7 +197,7 @@ impl Release {
             .arg("--file")
             .arg(&file);
         must(tar.arg("."))?;
-        let level = if self.is_fast { "-1" } else { "-9" };
+        let level = if self.is_of_tests { "-1" } else { "-9" };
         must(program("gzip").args([level, "--no-name"]).arg(&file))?;
         Ok(file.with_extension("tar.gz"))
     }
@@ -208,7 +215,7 @@ impl Release {
         .env("SOURCE_DATE_EPOCH", self.seconds.to_string())
         .arg("--output")
         .arg(&self.output);
-        must(deb.args(self.is_fast.then_some("--fast")))?;
+        must(deb.args(self.is_of_tests.then_some("--fast")))?;
         let mut packages = Vec::new();
         for entry in fs::read_dir(&self.output)? {
             packages.push(entry?.path());
