@@ -7,6 +7,7 @@ mod developers;
 mod export;
 mod home;
 mod installation;
+mod logo;
 mod payouts;
 mod routes;
 mod routing;

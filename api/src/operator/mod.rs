@@ -24,6 +24,7 @@ pub mod gateways;
 mod hold;
 mod input;
 mod keys;
+pub mod logo;
 pub mod manual_resolution;
 mod openapi;
 mod provider_ids;
@@ -71,6 +72,7 @@ fn described() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .merge(accounts::routes())
         .merge(apps::routes())
+        .merge(logo::routes())
         .merge(keys::routes())
         .merge(tokens::routes())
         .merge(connections::routes())
