@@ -96,7 +96,7 @@ async function aFileIsInspectedBeforeItsConsent(page, at) {
   const file = page.locator('input[type=file]');
   await file.setInputFiles({ name: 'notes.so', mimeType: 'text/plain', buffer: Buffer.from('no library') });
   await page.getByRole('button', { name: 'Inspect the file' }).click();
-  assert.match(await page.locator('.error').innerText(), /the file/);
+  assert.match(await page.locator('.error').innerText(), /not a gateway for this machine/);
   const gateways = readdirSync(stagedGateways);
   const demo = gateways.find((name) => name.includes('demo'));
   await file.setInputFiles(join(stagedGateways, demo));

@@ -43,6 +43,7 @@ mod notices;
 mod page;
 mod payouts;
 mod problems;
+mod refusals;
 mod routing;
 mod settings;
 mod sign_in;

@@ -20,6 +20,7 @@ use super::form::{FieldError, Fields, Sent};
 use super::frame::Frame;
 use super::installation::view::{Input, InputKind};
 use super::page::{Failed, Page, Scoped};
+use super::refusals;
 use super::{answer, shown};
 use crate::pages::theme;
 
@@ -124,7 +125,7 @@ async fn save(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
         Err(AccessError::Invalid { field, problem }) => {
             let text = page.text();
             let error = Draft::error(field, text).unwrap_or_else(|| {
-                let problem = text.with("console-field-invalid", &[("problem", &problem)]);
+                let problem = refusals::field_sentence(field, &problem, text);
                 FieldError::new(WHOLE, problem)
             });
             refused(draft, error)
