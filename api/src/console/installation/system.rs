@@ -29,8 +29,8 @@ async fn show_system(page: &Page) -> Result<Response, Failed> {
         Fact::new(page, "console-submissions", engine.submissions_away()),
     ];
     let queues = vec![
-        Fact::new(page, "console-queue-webhooks", webhooks(engine).await),
-        Fact::new(page, "console-queue-mails", mails(engine).await),
+        Fact::new(page, "console-queue-webhooks", webhooks(page).await),
+        Fact::new(page, "console-queue-mails", mails(page).await),
     ];
     view.sections = vec![
         section("console-program", program),
