@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::response::Response;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::AppId;
-use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Kind;
 use switchyard_engine::engine::{Engine, Statistics, Within};
 use switchyard_records::{CaseQuery, Interval, StatisticsQuery};
@@ -49,9 +48,8 @@ async fn show_dashboard(page: &Page) -> Result<Response, Failed> {
         Fact::new(page, "console-open-cases", cases),
         Fact::new(page, "console-running-calls", running),
         Fact::new(page, "console-live-actors", engine.live_actors()),
-        Fact::new(page, "console-queue-webhooks", webhooks(page).await),
-        Fact::new(page, "console-queue-mails", mails(page).await),
     ];
+    view.figures.extend(queues(page).await);
     view.sections = vec![health(page).await?];
     Ok(view.show(page))
 }
@@ -72,33 +70,29 @@ async fn open_cases(engine: &Engine) -> Result<String, Failed> {
     Ok(format!("{}{more}", found.items.len()))
 }
 
-/// Webhooks that are not delivered yet, with the age of the oldest.
-pub async fn webhooks(page: &Page) -> String {
-    let queue = page.state.engine().webhooks().snapshot().await;
-    waiting(page, queue.map(|queue| (queue.depth, queue.oldest)))
-}
-
-/// Mails that are not sent yet, with the age of the oldest.
-pub async fn mails(page: &Page) -> String {
-    let queue = page.state.engine().mails().snapshot().await;
-    waiting(page, queue.map(|queue| (queue.depth, queue.oldest)))
-}
-
-/// Length of a queue, with the age of its oldest entry at the last sweep; a dash when it does not
-/// answer.
-fn waiting(page: &Page, queue: Option<(i64, Option<Timestamp>)>) -> String {
-    let text = page.text();
-    let Some((depth, oldest)) = queue else {
-        return "–".to_owned();
-    };
-    let count = text.number(depth.max(0).unsigned_abs());
-    match oldest.filter(|_| depth > 0) {
-        Some(oldest) => {
-            let age = text.duration(page.state.now().since(oldest));
-            text.with("console-queue-oldest", &[("count", &count), ("age", &age)])
+/// Webhooks that are not delivered and mails that are not sent yet, each with the age of the oldest.
+pub async fn queues(page: &Page) -> Vec<Fact> {
+    let engine = page.state.engine();
+    let webhooks = engine.webhooks().snapshot().await;
+    let webhooks = webhooks.map(|queue| (queue.depth, queue.oldest));
+    let mails = engine.mails().snapshot().await;
+    let mails = mails.map(|queue| (queue.depth, queue.oldest));
+    let mut facts = Vec::new();
+    for (queue, name, age) in [
+        (webhooks, "console-queue-webhooks", "console-oldest-webhook"),
+        (mails, "console-queue-mails", "console-oldest-mail"),
+    ] {
+        // A queue does not answer when it has stopped.
+        let depth = queue.map(|(depth, _)| depth.max(0).to_string());
+        let depth = depth.unwrap_or_else(|| "–".to_owned());
+        facts.push(Fact::new(page, name, depth));
+        // The oldest is that of the last sweep.
+        if let Some((1.., Some(oldest))) = queue {
+            let waited = page.state.now().since(oldest);
+            facts.push(Fact::new(page, age, page.text().duration(waited)));
         }
-        None => count,
     }
+    facts
 }
 
 fn alerts(page: &Page, gateways: &[GatewaySummary], cases: &str) -> Vec<Alert> {
