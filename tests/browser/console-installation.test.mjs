@@ -55,7 +55,7 @@ async function theDashboardHasTimesToSuccess(server, browser, page, at) {
   await payer.close();
   await eventually('the success is counted', async () => {
     await page.goto(at);
-    return /half ≤ .*, 95% ≤ /.test(await page.locator('table').innerText());
+    return /half ≤\s.*, 95% ≤\s/.test(await page.locator('table').innerText());
   });
 }
 

@@ -232,8 +232,8 @@ impl Latencies {
         let (_, group) = groups.find(|(connection, _)| *connection == Some(id))?;
         let bound = |percent| {
             Some(match group.percentile(percent)? {
-                Within::AtMost(bound) => format!("≤ {}", text.duration(bound)),
-                Within::MoreThan(bound) => format!("> {}", text.duration(bound)),
+                Within::AtMost(bound) => format!("≤\u{a0}{}", text.duration(bound)),
+                Within::MoreThan(bound) => format!(">\u{a0}{}", text.duration(bound)),
             })
         };
         let values = [("half", &*bound(50)?), ("most", &*bound(95)?)];
