@@ -70,7 +70,7 @@ async fn open_cases(engine: &Engine) -> Result<String, Failed> {
     Ok(format!("{}{more}", found.items.len()))
 }
 
-/// Webhooks that are not delivered and mails that are not sent yet, each with the age of the oldest.
+/// Webhooks that are not delivered and mails that are not sent yet, with the age of the oldest.
 pub async fn queues(page: &Page) -> Vec<Fact> {
     let engine = page.state.engine();
     let webhooks = engine.webhooks().snapshot().await;
