@@ -12,6 +12,8 @@ use serde::{Serialize, Serializer};
 use switchyard_core::transaction::Kind;
 use switchyard_engine::access::{Rate, RateScope};
 
+use crate::reason::Because;
+
 /// Kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -168,6 +170,9 @@ pub struct Problem {
     pub field: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<Cow<'static, str>>,
+    /// Reason, for the console's message in the reader's language.
+    #[serde(skip)]
+    pub because: Option<Because>,
 }
 
 impl Problem {
@@ -178,11 +183,17 @@ impl Problem {
             message: message.into(),
             field: None,
             hint: None,
+            because: None,
         }
     }
 
     pub fn at(mut self, field: impl Into<Cow<'static, str>>) -> Self {
         self.field = Some(field.into());
+        self
+    }
+
+    pub fn because(mut self, because: impl Into<Option<Because>>) -> Self {
+        self.because = because.into();
         self
     }
 

@@ -24,6 +24,7 @@ pub mod openapi;
 pub mod operations;
 pub mod operator;
 pub mod pages;
+pub mod reason;
 pub mod return_url;
 pub mod routes;
 pub mod serve;

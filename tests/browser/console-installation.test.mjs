@@ -9,7 +9,7 @@ import test from 'node:test';
 
 import { pay } from './checkout-steps.mjs';
 import { axeFindsNothing, pagesFit, printed } from './console-steps.mjs';
-import { openBrowser, stagedGateways, startServer, STAYS_PENDING } from './harness.mjs';
+import { eventually, openBrowser, PAYS, stagedGateways, startServer, STAYS_PENDING } from './harness.mjs';
 
 /** Every page by name. */
 function pages(at, gateway, app) {
@@ -45,6 +45,18 @@ async function aGatewayIsDrainedAndRestored(page, gateway) {
   await page.getByRole('button', { name: 'Restore' }).click();
   await page.getByText('The gateway was changed.').waitFor();
   assert.match(await page.locator('.kpis').innerText(), /In service/);
+}
+
+/** A payment that succeeds. Its connection is on the dashboard, with the time that it took. */
+async function theDashboardHasTimesToSuccess(server, browser, page, at) {
+  const payer = await browser.newContext({ locale: 'en' });
+  const made = await server.initialize();
+  await pay(await payer.newPage(), made.checkout_url, PAYS);
+  await payer.close();
+  await eventually('the success is counted', async () => {
+    await page.goto(at);
+    return /half ≤\s.*, 95% ≤\s/.test(await page.locator('table').innerText());
+  });
 }
 
 /** A payment that an operator called failed, and that its provider still has. Returns the case. */
@@ -96,7 +108,7 @@ async function aFileIsInspectedBeforeItsConsent(page, at) {
   const file = page.locator('input[type=file]');
   await file.setInputFiles({ name: 'notes.so', mimeType: 'text/plain', buffer: Buffer.from('no library') });
   await page.getByRole('button', { name: 'Inspect the file' }).click();
-  assert.match(await page.locator('.error').innerText(), /the file/);
+  assert.match(await page.locator('.error').innerText(), /not a gateway for this machine/);
   const gateways = readdirSync(stagedGateways);
   const demo = gateways.find((name) => name.includes('demo'));
   await file.setInputFiles(join(stagedGateways, demo));
@@ -237,6 +249,7 @@ test('the console of the installation', async (t) => {
   const gateway = page.url();
 
   await t.test('a gateway is drained and restored', () => aGatewayIsDrainedAndRestored(page, gateway));
+  await t.test('the dashboard has times to success', () => theDashboardHasTimesToSuccess(server, browser, page, at));
   await t.test('an account is created and audited', () => anAccountIsCreated(page, at));
   let inspection;
   let connection;

@@ -4,13 +4,17 @@
 use anyhow::Context;
 use axum::body::Body;
 use axum::http::Request;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use switchyard::checkout;
 use switchyard::operations::Draining;
-use switchyard_engine::access::{AppChange, AppSettings};
+use switchyard_engine::access::{AppChange, AppSettings, Logo};
 use switchyard_tests::merchant::{Merchant, Reply};
 
 const PAYS: &str = "4149518161";
+/// A PNG of 2 by 2 pixels.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mPgjl8KRAwQCgAbSgQ9/meWtAAAAABJRU5ErkJggg==";
 
 async fn open() -> anyhow::Result<Merchant> {
     let mut merchant = Merchant::open().await?;
@@ -122,9 +126,9 @@ async fn the_merchants_logo_colour_and_contact_are_on_the_page_and_a_receipt_fol
     let merchant = open().await?;
     let access = merchant.state.engine().access();
     let app = access.apps(None).remove(0);
-    let png = "data:image/png;base64,iVBORw0KGgo=";
+    let logo = Logo::from_file(STANDARD.decode(PNG)?).await?;
     let settings = AppSettings {
-        logo: Some(png.to_owned()),
+        logo: Some(logo),
         accent_colour: Some("#0b5fa5".to_owned()),
         support_email: Some("help@shop.example".to_owned()),
         ..app.settings.clone()
@@ -144,8 +148,19 @@ async fn the_merchants_logo_colour_and_contact_are_on_the_page_and_a_receipt_fol
         .split_once("class=\"logo\" src=\"")
         .context("a logo")?
         .1;
-    let logo = get(&merchant, logo.split_once('"').context("its end")?.0).await?;
-    assert_eq!(logo.header("content-type"), Some("image/png"));
+    let address = logo.split_once('"').context("its end")?.0;
+    let logo = get(&merchant, address).await?;
+    for (name, value) in [
+        ("content-type", "image/png"),
+        ("cache-control", "public, max-age=31536000, immutable"),
+        ("x-content-type-options", "nosniff"),
+        ("content-security-policy", "default-src 'none'; sandbox"),
+    ] {
+        assert_eq!(logo.header(name), Some(value));
+    }
+    access.change_logo(app.id, None).await?;
+    let gone = get(&merchant, address).await?;
+    assert_eq!(gone.status, 404, "its address is that of one picture");
 
     let receipt = format!("/checkout/{id}/receipt");
     let early = get(&merchant, &receipt).await?;

@@ -1,7 +1,5 @@
 //! The merchant's own look: logo, colour and support contact, from the settings of the app.
 
-use base16ct::lower::encode_string;
-use sha2::{Digest as _, Sha256};
 use switchyard_core::colour::Colour;
 use switchyard_engine::access::App;
 
@@ -15,9 +13,8 @@ pub struct Contact {
 
 /// Path of the logo, which changes with the picture.
 pub fn logo_path(app: &App) -> Option<String> {
-    let data = app.settings.logo.as_deref()?;
-    let mark = encode_string(&Sha256::digest(data.as_bytes())[..4]);
-    Some(format!("/icons/logos/{}?v={mark}", app.id))
+    let logo = app.settings.logo.as_ref();
+    logo.map(|logo| logo.path(app.id))
 }
 
 /// Rules that put the app's colour in place of the accent of the style sheet.

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use base64::Engine as _;
 use clap::{Args, Subcommand};
+use reqwest::Method;
 use serde::de::DeserializeOwned;
 use switchyard_core::ids::AccountId;
 use switchyard_core::money::Correction;
-use switchyard_engine::access::Picture;
 
 use super::client::{Answer, Client, query};
 use super::output::{Column, cell};
@@ -48,6 +47,18 @@ pub enum Apps {
         name: Option<String>,
         #[command(flatten)]
         change: Change,
+    },
+    /// Set or remove the logo of an app's checkout pages and mails
+    Logo {
+        /// PNG, JPEG or WebP file of at most 1 MiB and 2,500 pixels in width and height
+        #[arg(required_unless_present = "remove")]
+        file: Option<PathBuf>,
+        /// Remove the logo
+        #[arg(long, conflicts_with = "file")]
+        remove: bool,
+        /// The app's id [default: of the development server]
+        #[arg(long)]
+        app: Option<String>,
     },
     /// Enable an app
     Enable {
@@ -94,9 +105,6 @@ pub struct Change {
     /// with it
     #[arg(long)]
     unsafe_payouts_with_public_key: Option<bool>,
-    /// File with the logo of the checkout page: PNG, JPEG or WebP, at most 20 KiB
-    #[arg(long)]
-    logo: Option<PathBuf>,
     /// Colour of buttons and links on the checkout page, as #rrggbb
     #[arg(long)]
     accent_colour: Option<String>,
@@ -139,7 +147,6 @@ impl Change {
             locale: self.locale.map(or_null),
             conversion: conversion.transpose().context("--conversion")?,
             unsafe_payouts_with_public_key: self.unsafe_payouts_with_public_key,
-            logo: self.logo.map(data_url).transpose()?,
             accent_colour: self.accent_colour.map(or_null),
             support_email: self.support_email.map(or_null),
             support_phone: self.support_phone.map(or_null),
@@ -193,6 +200,16 @@ impl Apps {
                 let change = change.into_change(name)?;
                 out.fields::<App>(&client.patch(&path, &change).await?)?;
             }
+            Self::Logo { file, app, .. } => {
+                let path = format!("{}/logo", path(client, app.as_deref())?);
+                let Some(file) = file else {
+                    out.done(&client.delete(&path).await?)?;
+                    return Ok(());
+                };
+                let read = std::fs::read(&file);
+                let read = read.with_context(|| format!("cannot read {}", file.display()))?;
+                out.fields::<App>(&client.upload(Method::PUT, &path, read).await?)?;
+            }
             Self::Enable { app } => out.fields(&switch(client, app.as_deref(), true).await?)?,
             Self::Disable { app } => out.fields(&switch(client, app.as_deref(), false).await?)?,
         }
@@ -210,18 +227,6 @@ async fn switch(client: &Client, app: Option<&str>, on: bool) -> anyhow::Result<
 
 fn path(client: &Client, app: Option<&str>) -> anyhow::Result<String> {
     Ok(format!("/apps/{}", client.app(app)?))
-}
-
-/// Reads a picture file as the data URL in the settings of an app. An empty path removes the logo.
-fn data_url(path: PathBuf) -> anyhow::Result<Option<String>> {
-    if path.as_os_str().is_empty() {
-        return Ok(None);
-    }
-    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let picture = Picture::from_bytes(bytes)
-        .with_context(|| format!("{} is not a PNG, JPEG or WebP", path.display()))?;
-    let data = base64::engine::general_purpose::STANDARD.encode(&picture.bytes);
-    Ok(Some(format!("data:{};base64,{data}", picture.media_type)))
 }
 
 /// Reads the JSON of an option. An empty text is an empty object.

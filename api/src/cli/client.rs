@@ -136,11 +136,13 @@ impl Client {
     /// Uploads a file.
     pub async fn upload<T: DeserializeOwned>(
         &self,
+        method: Method,
         path: &str,
         file: Vec<u8>,
     ) -> anyhow::Result<Answer<T>> {
         let url = format!("{}/operator/v1{path}", self.base);
-        let request = self.http.post(&url).bearer_auth(self.token.expose());
+        let request = self.http.request(method, &url);
+        let request = request.bearer_auth(self.token.expose());
         let request = request.header("content-type", "application/octet-stream");
         let request = request.header("content-length", file.len());
         let progress = Arc::new(Progress::begin(

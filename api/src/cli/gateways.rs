@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
+use reqwest::Method;
 use serde::Serialize;
 use switchyard_progress::{Progress, Unit};
 
@@ -241,7 +242,11 @@ impl Add {
             why: self.why,
         };
         let added = client
-            .upload(&format!("/gateways?{}", query(&options)), read(&path)?)
+            .upload(
+                Method::POST,
+                &format!("/gateways?{}", query(&options)),
+                read(&path)?,
+            )
             .await?;
         client.output.text(&added, text::gateway)?;
         in_use(&added.data, &proposal.sha256)
@@ -287,7 +292,9 @@ fn in_use(gateway: &Gateway, sha256: &str) -> anyhow::Result<()> {
 }
 
 async fn inspected(client: &Client, file: &PathBuf) -> anyhow::Result<Answer<Proposal>> {
-    client.upload("/gateway-inspections", read(file)?).await
+    client
+        .upload(Method::POST, "/gateway-inspections", read(file)?)
+        .await
 }
 
 fn read(file: &PathBuf) -> anyhow::Result<Vec<u8>> {

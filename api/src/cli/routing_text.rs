@@ -207,6 +207,10 @@ pub const HEALTH: &[Column<ConnectionHealth>] = &[
     ("ended 30 min", |one| cell(&one.health.ended)),
     ("succeeded", |one| cell(&one.health.succeeded)),
     ("no funds", |one| cell(&one.health.short_of_funds)),
+    ("last fault", |one| {
+        let fault = one.health.last_fault.as_ref();
+        cell(&fault.map(|fault| &fault.message))
+    }),
 ];
 
 #[cfg(test)]

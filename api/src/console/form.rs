@@ -4,14 +4,15 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use axum::Form;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::multipart::{Field, MultipartRejection};
+use axum::extract::{FromRequest, FromRequestParts, Multipart, Request};
 use axum::http::StatusCode;
 use axum::response::Response;
 use parking_lot::Mutex;
 use switchyard_core::limits::CONSOLE_SENT_FORMS;
 use switchyard_users::is_csrf_token;
 
-use super::page::{Page, Scoped, SignedIn};
+use super::page::{Failed, Page, Scoped, SignedIn};
 use super::state::ConsoleState;
 
 /// A form that a page of the reader's session sent, for the first time. Others are refused.
@@ -104,6 +105,40 @@ impl Fields {
         Ok(fields)
     }
 
+    /// Reads a form with a file in the field `file`: the fields before it, and then `take` reads the
+    /// file as it arrives. The token and the number of the form come before the file, so nothing of
+    /// it is read without them.
+    pub async fn with_file(
+        page: &Page,
+        sent: Result<Multipart, MultipartRejection>,
+        take: impl AsyncFnOnce(&mut Self, Option<Field<'_>>) -> Result<Response, Failed>,
+    ) -> Result<Response, Failed> {
+        let unreadable = || Ok(page.message(StatusCode::BAD_REQUEST, "console-form-unreadable"));
+        let Ok(mut sent) = sent else {
+            return unreadable();
+        };
+        let mut pairs = Vec::new();
+        loop {
+            let file = match sent.next_field().await {
+                Ok(Some(field)) if field.name() != Some("file") => {
+                    let name = field.name().unwrap_or_default().to_owned();
+                    match small_text(field).await {
+                        Some(text) => pairs.push((name, text)),
+                        None => return unreadable(),
+                    }
+                    continue;
+                }
+                Ok(file) => file,
+                Err(_) => return unreadable(),
+            };
+            let mut fields = match Self::checked(page, pairs) {
+                Ok(fields) => fields,
+                Err(refusal) => return Ok(*refusal),
+            };
+            return take(&mut fields, file).await;
+        }
+    }
+
     /// Value of a field, without space around it. Empty when the form has no such field.
     pub fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
@@ -135,6 +170,21 @@ impl Fields {
         }
     }
 }
+
+/// Text of a field beside a file. `None`: it is too long, or no text.
+async fn small_text(mut field: Field<'_>) -> Option<String> {
+    let mut bytes = Vec::new();
+    while let Some(part) = field.chunk().await.ok()? {
+        bytes.extend_from_slice(&part);
+        if bytes.len() > FIELD_BYTES {
+            return None;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Largest field beside a file, in bytes.
+const FIELD_BYTES: usize = 1_024;
 
 impl FieldError {
     pub const fn new(field: &'static str, text: String) -> Self {

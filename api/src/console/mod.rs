@@ -10,7 +10,7 @@
 //! GET  /console/apps/{app}/{environment}/connections[/new|/{connection}]
 //! GET  /console/apps/{app}/{environment}/routing[/edit]
 //! GET  /console/apps/{app}/{environment}/approvals[/{approval}]
-//! GET  /console/apps/{app}/{environment}/team[/new|/{user}]  and …/settings
+//! GET  /console/apps/{app}/{environment}/team[/new|/{user}]  and …/settings; POST …/settings/logo
 //! GET  /console/installation[/gateways|/cases|/accounts|/rates|/users|/audit|/system]
 //! GET/POST /console/confirm              password again, before keys and secrets
 //! GET  /console/account                  name, sessions; …/password, …/second-factor
@@ -43,6 +43,7 @@ mod notices;
 mod page;
 mod payouts;
 mod problems;
+mod refusals;
 mod routing;
 mod settings;
 mod sign_in;
@@ -125,6 +126,11 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
         .route(
             "/console/apps/{app}/{environment}/settings",
             get(settings::get).post(settings::post),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/settings/logo",
+            // The largest file is a limit of logos.
+            post(settings::logo::post).layer(DefaultBodyLimit::disable()),
         )
         .merge(installation::installation_pages())
         .route("/console/{*nothing}", get(nowhere))

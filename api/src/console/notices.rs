@@ -39,6 +39,8 @@ const NOTICES: &[(&str, bool)] = &[
     ("sessions-ended", false),
     ("role-saved", false),
     ("settings-saved", false),
+    ("logo-saved", false),
+    ("logo-removed", false),
     ("profile-saved", false),
     ("password-saved", false),
     ("own-factor-removed", false),

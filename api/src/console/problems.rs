@@ -1,23 +1,20 @@
 //! Errors of the operator API's functions, shown beside the field of the form that they name.
 
 use super::installation::view::Input;
-use crate::error::{ApiError, Problem};
+use super::refusals;
+use super::text::Text;
+use crate::error::ApiError;
 
 /// Errors by the path of their field, such as `config.api_key`.
 #[derive(Default)]
 pub struct Problems(Vec<(String, String)>);
 
 impl Problems {
-    /// The errors of a refusal. Their hints are about the API and the command line.
-    pub fn of(error: &ApiError) -> Self {
-        Self::said(error.problems(), |problem| problem.message.to_string())
-    }
-
-    /// Problems in the words of `say`.
-    pub fn said(problems: &[Problem], say: impl Fn(&Problem) -> String) -> Self {
-        let problems = problems.iter().map(|problem| {
+    /// The errors of a refusal in the reader's language.
+    pub fn of(error: &ApiError, text: Text) -> Self {
+        let problems = error.problems().iter().map(|problem| {
             let field = problem.field.as_deref().unwrap_or_default().to_owned();
-            (field, say(problem))
+            (field, refusals::sentence(problem, text))
         });
         Self(problems.collect())
     }

@@ -7,7 +7,9 @@ mod developers;
 mod export;
 mod home;
 mod installation;
+mod logo;
 mod payouts;
+mod refusals;
 mod routes;
 mod routing;
 mod second_person;
@@ -477,6 +479,8 @@ const COMPOSED_MESSAGES: &[&str] = &[
     "console-case-",
     "console-developers",
     "console-done-",
+    "console-error-",
+    "console-refusal-",
     "console-form-",
     "console-decline-",
     "console-role-",

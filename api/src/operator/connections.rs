@@ -16,8 +16,9 @@ use super::contract::connections::{ConfigCheck, Connection, ConnectionChange, Ne
 use super::credentials;
 use super::error::{Answer, Refused, invalid, not_found};
 use super::input::{Body, Id, created, done, ok};
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
+use crate::reason::Reason;
 use crate::state::ApiState;
 
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -105,7 +106,8 @@ pub async fn create_checked(
         && !state.settings().development
     {
         let message = "A test gateway moves no money: its connections are in sandbox only.";
-        return Err(invalid("environment", message).into());
+        let problem = Problem::new(ErrorCode::FieldInvalid, message).at("environment");
+        return Err(ApiError::from(problem.because(Reason::TestGatewayInLive)).into());
     }
     check_methods(state, &version, new.methods.as_deref())?;
     let config = new.config.unwrap_or_else(|| Value::Object(Map::new()));
@@ -256,10 +258,9 @@ fn version(state: &ApiState, name: &str) -> Result<Arc<Version>, ApiError> {
         } else {
             loaded.join(", ")
         };
-        invalid(
-            "gateway",
-            format!("There is no gateway `{name}`; loaded: {loaded}."),
-        )
+        let message = format!("There is no gateway `{name}`; loaded: {loaded}.");
+        let problem = Problem::new(ErrorCode::FieldInvalid, message).at("gateway");
+        problem.because(Reason::GatewayUnknown).into()
     })
 }
 
@@ -280,10 +281,12 @@ fn check_methods(
         version.serves(Direction::Collect, code) || version.serves(Direction::Payout, code)
     };
     match methods.into_iter().flatten().find(|code| !serves(code)) {
-        Some(code) => Err(invalid(
-            "methods",
-            format!("The gateway `{}` does not serve `{code}`.", version.name()),
-        )),
+        Some(code) => {
+            let message = format!("The gateway `{}` does not serve `{code}`.", version.name());
+            let problem = Problem::new(ErrorCode::FieldInvalid, message).at("methods");
+            let because = Reason::MethodNotServed.with("method", code);
+            Err(problem.because(because).into())
+        }
         None => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ use switchyard_gateway_host::{self as gateway, Gateways, Operation, Version};
 use super::contract::connections::ConfigCheck;
 use super::schema_checks;
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::reason::Reason;
 
 /// The configuration with its defaults filled in, if it fits the schema. All that does not fit is
 /// named.
@@ -19,7 +20,10 @@ pub fn validated(schema: &Value, config: &Value) -> Result<Value, ApiError> {
     let mut problems = Vec::new();
     let mut fitted = config.as_object().cloned().unwrap_or_default();
     if !config.is_object() {
-        problems.push(problem("config", "The configuration is a JSON object."));
+        problems.push(
+            problem("config", "The configuration is a JSON object.")
+                .because(Reason::ConfigWrongType),
+        );
     }
     let nothing = Map::new();
     let properties = schema
@@ -33,7 +37,8 @@ pub fn validated(schema: &Value, config: &Value) -> Result<Value, ApiError> {
                 "The gateway has no configuration field `{name}`; it has: {}.",
                 known.join(", ")
             );
-            problems.push(problem(&format!("config.{name}"), &message));
+            let unknown = problem(&format!("config.{name}"), &message);
+            problems.push(unknown.because(Reason::ConfigFieldUnknown));
         }
     }
     let required = schema.get("required").and_then(Value::as_array);
@@ -42,18 +47,12 @@ pub fn validated(schema: &Value, config: &Value) -> Result<Value, ApiError> {
             required.is_some_and(|names| names.iter().any(|required| required == name));
         match (fitted.get(name), property.get("default")) {
             (Some(Value::String(text)), _) if is_required && text.trim().is_empty() => {
-                problems.push(problem(
-                    &format!("config.{name}"),
-                    &format!("The gateway needs `{name}`."),
-                ));
+                problems.push(missing(name));
             }
             (Some(value), _) => problems.extend(invalid_value(name, property, value)),
             (None, Some(default)) => drop(fitted.insert(name.clone(), default.clone())),
             (None, None) if is_required => {
-                problems.push(problem(
-                    &format!("config.{name}"),
-                    &format!("The gateway needs `{name}`."),
-                ));
+                problems.push(missing(name));
             }
             (None, None) => {}
         }
@@ -102,8 +101,9 @@ impl Check<'_> {
             Ok(gateway::ConfigCheck::Refused { message, field }) => {
                 let field =
                     field.map_or_else(|| "config".to_owned(), |field| format!("config.{field}"));
-                let message = format!("The provider refuses these credentials: {message}");
-                Err(problem(&field, &message).into())
+                let sentence = format!("The provider refuses these credentials: {message}");
+                let because = Reason::CredentialsRefused.with("detail", message);
+                Err(problem(&field, &sentence).because(because).into())
             }
             Err(why) => {
                 let message = (!self.enable_unchecked).then_some(DISABLED);
@@ -124,7 +124,8 @@ pub fn unchecked(check: Option<&ConfigCheck>) -> ApiError {
         "The credentials could not be checked, so the connection keeps those that it has: {why}. Try \
          again, or set `enable_unchecked` to store them unchecked."
     );
-    problem("config", &message).into()
+    let unchecked = problem("config", &message);
+    unchecked.because(Reason::CredentialsUnchecked).into()
 }
 
 const UNTESTED: &str = "The gateway has no check: the credentials are untested.";
@@ -144,19 +145,24 @@ fn invalid_value(name: &str, property: &Value, value: &Value) -> Option<Problem>
         _ => true,
     };
     if !fits {
-        return Some(problem(
-            &field,
-            &format!("`{name}` has to be of type {kind}."),
-        ));
+        let wrong = problem(&field, &format!("`{name}` has to be of type {kind}."));
+        return Some(wrong.because(Reason::ConfigWrongType));
     }
     let wrong = match property.get("enum").and_then(Value::as_array) {
         Some(allowed) if !allowed.contains(value) => {
             let names: Vec<String> = allowed.iter().map(Value::to_string).collect();
-            Some(format!("has to be one of {}", names.join(", ")))
+            let names = names.join(", ");
+            let because = Reason::ConfigChoice.with("allowed", &names);
+            Some((format!("has to be one of {names}"), because))
         }
         _ => schema_checks::problem(property, value),
     };
-    wrong.map(|wrong| problem(&field, &format!("`{name}` {wrong}.")))
+    wrong.map(|(wrong, because)| problem(&field, &format!("`{name}` {wrong}.")).because(because))
+}
+
+fn missing(name: &str) -> Problem {
+    let message = format!("The gateway needs `{name}`.");
+    problem(&format!("config.{name}"), &message).because(Reason::ConfigRequired)
 }
 
 fn problem(field: &str, message: &str) -> Problem {

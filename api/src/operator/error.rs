@@ -5,6 +5,7 @@ use switchyard_engine::access::AccessError;
 use switchyard_engine::engine::EngineError;
 
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::reason::{self, Because};
 
 /// An answer that is a refusal.
 pub type Answer = Result<axum::response::Response, Refused>;
@@ -27,7 +28,8 @@ impl From<ApiError> for Refused {
 
 impl From<AccessError> for Refused {
     fn from(error: AccessError) -> Self {
-        let problem = |code| Problem::new(code, error.to_string());
+        let because = reason::of_access(&error);
+        let problem = |code| Problem::new(code, error.to_string()).because(because.clone());
         Self(match &error {
             AccessError::NotFound { .. } => problem(ErrorCode::ResourceNotFound).into(),
             AccessError::Invalid { field, .. } => {
@@ -68,8 +70,11 @@ impl From<EngineError> for Refused {
 
 /// A refusal in the words of an operator. Others read the same refusal on a payer's page.
 fn refused(why: &Refusal) -> Problem {
-    let plain = || Problem::new(ErrorCode::TransitionRefused, why.to_string());
-    let problem = |message: &'static str| Problem::new(ErrorCode::TransitionRefused, message);
+    let because = || Because::from(why);
+    let plain = || Problem::new(ErrorCode::TransitionRefused, why.to_string()).because(because());
+    let problem = |message: &'static str| {
+        Problem::new(ErrorCode::TransitionRefused, message).because(because())
+    };
     match why {
         Refusal::Held => problem(
             "Money was reported, or may be moving, for an attempt of it: nothing was changed.",

@@ -21,6 +21,7 @@ use super::transactions::full_view;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::openapi::Success;
 use crate::operations::note_transaction;
+use crate::reason::Reason;
 use crate::state::ApiState;
 
 /// Routes of manual operations.
@@ -185,10 +186,11 @@ pub fn signature(operator: Operator) -> transaction::Operator {
 pub fn note(text: String) -> Result<String, ApiError> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > NOTE_CHARACTERS {
-        return Err(invalid(
-            "note",
-            format!("A note has 1 to {NOTE_CHARACTERS} characters and says how you know."),
-        ));
+        let message =
+            format!("A note has 1 to {NOTE_CHARACTERS} characters and says how you know.");
+        let problem = Problem::new(ErrorCode::FieldInvalid, message).at("note");
+        let because = Reason::NoteLength.with("most", NOTE_CHARACTERS);
+        return Err(problem.because(because).into());
     }
     Ok(text.to_owned())
 }
@@ -260,11 +262,13 @@ fn must_be_known(id: &str, attempt: Option<&Attempt>) -> Result<(), Refused> {
     }
     let known = charges.iter().filter_map(|charge| charge.id.as_deref());
     let known: Vec<String> = known.map(|known| format!("`{known}`")).collect();
+    let because = Reason::ProviderIdUnreported.with("known", known.join(", "));
     let message = format!(
         "The provider reported money of this attempt under {}, not under `{id}`: nothing was changed",
         known.join(", ")
     );
     let problem = Problem::new(ErrorCode::TransitionRefused, message).at("provider_id");
+    let problem = problem.because(because);
     Err(Refused(
         problem
             .hint(
@@ -291,7 +295,9 @@ fn must_not_exceed(amount: Amount, attempt: Option<&Attempt>) -> Result<(), Refu
         amount.format(),
         attempt.amount.format()
     );
-    let problem = Problem::new(ErrorCode::TransitionRefused, message).at("amount");
+    let problem = Problem::new(ErrorCode::TransitionRefused, message)
+        .at("amount")
+        .because(Reason::AmountUnreported);
     let hint = "If that much came in, send `surplus: true`; on the command line, `--surplus`. A \
                 case then asks to return the surplus.";
     Err(Refused(problem.hint(hint).into()))

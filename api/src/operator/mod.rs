@@ -24,6 +24,7 @@ pub mod gateways;
 mod hold;
 mod input;
 mod keys;
+pub mod logo;
 pub mod manual_resolution;
 mod openapi;
 mod provider_ids;
@@ -45,7 +46,7 @@ use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use error::Refused;
-pub use routing::{check_rules, connection_health, replace_rules};
+pub use routing::{check_rules, connection_health, owner, replace_rules};
 pub use transactions::full_view;
 pub use trigger::TRIGGERS;
 
@@ -71,6 +72,7 @@ fn described() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .merge(accounts::routes())
         .merge(apps::routes())
+        .merge(logo::routes())
         .merge(keys::routes())
         .merge(tokens::routes())
         .merge(connections::routes())

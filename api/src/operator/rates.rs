@@ -18,6 +18,7 @@ use super::input::{Body, QueryParams, done, moment, ok};
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::iso_timestamp::IsoTimestamp;
 use crate::openapi::Success;
+use crate::reason;
 use crate::state::ApiState;
 
 /// The routes of exchange rates.
@@ -232,7 +233,8 @@ fn no_rate(from: Currency, to: Currency) -> ApiError {
 
 impl From<ExchangeError> for Refused {
     fn from(error: ExchangeError) -> Self {
-        let problem = |code| Problem::new(code, error.to_string());
+        let because = reason::of_rate(&error);
+        let problem = |code| Problem::new(code, error.to_string()).because(because.clone());
         Self(match &error {
             ExchangeError::NotFound { .. } | ExchangeError::NotHeld { .. } => {
                 problem(ErrorCode::ResourceNotFound).into()

@@ -5,9 +5,11 @@ use regex::RegexBuilder;
 use serde_json::Value;
 use switchyard_core::email;
 
-/// Problem of a value of the right type, in words that follow its name. They never repeat the
-/// value, which may be a secret.
-pub fn problem(property: &Value, value: &Value) -> Option<String> {
+use crate::reason::{Because, Reason};
+
+/// Problem of a value of the right type, in words that follow its name, and its reason. They never
+/// repeat the value, which may be a secret.
+pub fn problem(property: &Value, value: &Value) -> Option<(String, Because)> {
     match value {
         Value::String(text) => wrong_text(property, text),
         Value::Number(number) => {
@@ -15,21 +17,30 @@ pub fn problem(property: &Value, value: &Value) -> Option<String> {
             let limit = |name: &str| property.get(name).and_then(Value::as_i64);
             let low = limit("minimum").filter(|limit| number < *limit);
             let high = limit("maximum").filter(|limit| number > *limit);
-            low.map(|limit| format!("has to be at least {limit}"))
-                .or_else(|| high.map(|limit| format!("may be at most {limit}")))
+            let low = low.map(|limit| {
+                let because = Reason::ConfigTooLow.with("least", limit);
+                (format!("has to be at least {limit}"), because)
+            });
+            low.or_else(|| {
+                let limit = high?;
+                let because = Reason::ConfigTooHigh.with("most", limit);
+                Some((format!("may be at most {limit}"), because))
+            })
         }
         _ => None,
     }
 }
 
-fn wrong_text(property: &Value, text: &str) -> Option<String> {
+fn wrong_text(property: &Value, text: &str) -> Option<(String, Because)> {
     let length = u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
     let limit = |name: &str| property.get(name).and_then(Value::as_u64);
     if let Some(least) = limit("minLength").filter(|least| length < *least) {
-        return Some(format!("has to have at least {least} characters"));
+        let because = Reason::ConfigTooShort.with("least", least);
+        return Some((format!("has to have at least {least} characters"), because));
     }
     if let Some(most) = limit("maxLength").filter(|most| length > *most) {
-        return Some(format!("may have at most {most} characters"));
+        let because = Reason::ConfigTooLong.with("most", most);
+        return Some((format!("may have at most {most} characters"), because));
     }
     let keyword = |name: &str| property.get(name).and_then(Value::as_str);
     if let Some(pattern) = keyword("pattern") {
@@ -37,19 +48,26 @@ fn wrong_text(property: &Value, text: &str) -> Option<String> {
         // credentials.
         let read = RegexBuilder::new(pattern).size_limit(PATTERN_BYTES).build();
         if read.is_ok_and(|pattern| !pattern.is_match(text)) {
-            return Some(format!("does not look right: it has to match {pattern}"));
+            let because = Reason::ConfigPattern.with("pattern", pattern);
+            let wrong = format!("does not look right: it has to match {pattern}");
+            return Some((wrong, because));
         }
     }
-    match keyword("format")? {
-        "uri" | "url" => (!is_web_address(text))
-            .then(|| "has to be an address that begins with https:// or http://".to_owned()),
-        "email" => (!email::is_valid(text)).then(|| "has to be an e-mail address".to_owned()),
-        "uuid" => uuid(text)
-            .then_some(())
-            .is_none()
-            .then(|| "has to be a UUID".to_owned()),
-        _ => None,
-    }
+    let (fits, wrong, reason) = match keyword("format")? {
+        "uri" | "url" => (
+            is_web_address(text),
+            "has to be an address that begins with https:// or http://",
+            Reason::ConfigUrl,
+        ),
+        "email" => (
+            email::is_valid(text),
+            "has to be an e-mail address",
+            Reason::ConfigEmail,
+        ),
+        "uuid" => (uuid(text), "has to be a UUID", Reason::ConfigUuid),
+        _ => return None,
+    };
+    (!fits).then(|| (wrong.to_owned(), reason.into()))
 }
 
 fn is_web_address(text: &str) -> bool {
@@ -103,7 +121,9 @@ mod tests {
             (json!({ "minimum": 1 }), json!(1), json!(0)),
         ] {
             assert_eq!(problem(&property, &good), None, "{property}");
-            let said = problem(&property, &bad).unwrap_or_default();
+            let said = problem(&property, &bad)
+                .map(|(wrong, _)| wrong)
+                .unwrap_or_default();
             assert!(!said.is_empty(), "{property}");
             let repeated = bad.as_str().is_some_and(|bad| said.contains(bad));
             assert!(!repeated, "{said}");

@@ -1,5 +1,6 @@
 //! The operator API through its routes, on a memory store.
 
+mod logo;
 mod webhooks;
 
 use std::sync::Arc;

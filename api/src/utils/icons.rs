@@ -8,8 +8,8 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use switchyard_core::directory::{Icon, icon_svg, method_svg};
+use switchyard_core::ids::AppId;
 use switchyard_core::money::Currency;
-use switchyard_engine::access::Picture;
 use switchyard_engine::engine::Engine;
 
 use crate::frame;
@@ -21,11 +21,12 @@ pub async fn icon(
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
     if let Ok(Path((kind, file))) = &path
-        && let Some((media_type, bytes)) = supplied(&state, kind, file)
+        && let Some((media_type, cached, bytes)) = supplied(&state, kind, file)
     {
         let mut response = (HEADERS, bytes).into_response();
-        let media_type = HeaderValue::from_static(media_type);
-        response.headers_mut().insert(CONTENT_TYPE, media_type);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(cached));
         return response;
     }
     let drawn = path.ok().and_then(|Path((kind, file))| {
@@ -38,21 +39,28 @@ pub async fn icon(
     }
 }
 
-/// A picture that an operator or a merchant supplied.
-fn supplied(state: &ApiState, kind: &str, file: &str) -> Option<(&'static str, Vec<u8>)> {
+/// A picture that an operator or a merchant supplied: media type, time in caches, and bytes.
+fn supplied(
+    state: &ApiState,
+    kind: &str,
+    file: &str,
+) -> Option<(&'static str, &'static str, Vec<u8>)> {
     match kind {
         "methods" => {
             let icon = state
                 .settings()
                 .method_icons
                 .of(file.strip_suffix(".svg")?)?;
-            Some((icon.media_type, icon.bytes.clone()))
+            Some((icon.media_type, A_DAY, icon.bytes.clone()))
         }
         "logos" => {
-            let app = state.engine().access().app(file.parse().ok()?)?;
-            let logo = app.settings.logo.as_deref()?;
-            let logo = Picture::from_data_url(logo)?;
-            Some((logo.media_type, logo.bytes))
+            let (app, mark) = file.split_once('-')?;
+            let app: AppId = app.parse().ok()?;
+            let app = state.engine().access().app(app)?;
+            let logo = app.settings.logo.as_ref();
+            // An earlier picture is not what its address promises for ever.
+            let logo = logo.filter(|logo| logo.mark() == mark)?;
+            Some((logo.media_type(), FOR_EVER, logo.bytes().to_vec()))
         }
         _ => None,
     }
@@ -91,7 +99,10 @@ fn draw(engine: &Engine, kind: &str, name: &str) -> Option<String> {
 /// A drawing is displayed only and runs no code, even when it is opened as a page.
 const HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_TYPE, "image/svg+xml"),
-    (CACHE_CONTROL, "public, max-age=86400"),
+    (CACHE_CONTROL, A_DAY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
 ];
+const A_DAY: &str = "public, max-age=86400";
+/// For an address that changes with the picture.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";

@@ -74,6 +74,17 @@ pub const KEY_GRACE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Bytes of an app's logo. It is loaded with the first checkout page: 20 KiB take 0.4 s at
 /// 400 kbit/s.
 pub const LOGO_BYTES: usize = 20 * 1024;
+/// Largest width and height of an app's logo, in pixels: two and a half times those on the
+/// checkout page, for dense screens.
+pub const LOGO_WIDTH: u32 = 320;
+pub const LOGO_HEIGHT: u32 = 100;
+/// Bytes of a file that becomes a logo: a logo as designers export it has tens of kilobytes.
+pub const LOGO_FILE_BYTES: usize = 1024 * 1024;
+/// Largest width and height of a picture that becomes a logo, in pixels. Four bytes each take
+/// 25 MB.
+pub const LOGO_SIDE: u32 = 2_500;
+/// Bytes that a decoder may allocate for such a picture: eight for each pixel, and its buffers.
+pub const LOGO_MEMORY: u64 = 64 * 1024 * 1024;
 /// Connections of one app in both environments. Routing of a payment examines each.
 pub const CONNECTIONS_PER_APP: usize = 100;
 /// Bytes of a connection's configuration as JSON: some credentials and two certificates.

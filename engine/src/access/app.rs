@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::error::AccessError;
+use super::logo::Logo;
 use super::rows::{self, Kind};
 use super::second_person::SecondPerson;
 use super::{Access, WriteGuard, branding, text};
@@ -54,8 +55,8 @@ pub struct AppSettings {
     /// each page and app that has it, so every reader could send the merchant's float to an account
     /// of their own.
     pub unsafe_payouts_with_public_key: bool,
-    /// Logo on the checkout page: PNG, JPEG or WebP of at most 20 KiB as `data:image/png;base64,…`.
-    pub logo: Option<String>,
+    /// Logo on checkout pages and in mails.
+    pub logo: Option<Logo>,
     /// Colour of buttons and links on the checkout page, `#rrggbb`; white text on it must have a
     /// contrast of 4.5 to 1.
     pub accent_colour: Option<String>,
@@ -111,9 +112,8 @@ impl AppSettings {
             return Err(AccessError::invalid("settings.second_person", problem));
         }
         type Check = fn(&'static str, &str) -> Result<(), AccessError>;
-        let texts: [(&Option<String>, &'static str, Check); 6] = [
+        let texts: [(&Option<String>, &'static str, Check); 5] = [
             (&self.merchant_email, "settings.merchant_email", text::email),
-            (&self.logo, "settings.logo", branding::logo),
             (
                 &self.accent_colour,
                 "settings.accent_colour",
@@ -253,6 +253,25 @@ impl Access {
             .ok_or_else(|| AccessError::not_found("app", id))?;
         let changed = change(&app)?.of(&app, self.0.clock.now())?;
         Ok(put(gate, changed).await?)
+    }
+
+    /// Changes the logo of an app. `None` removes it.
+    pub async fn change_logo(
+        &self,
+        id: AppId,
+        logo: Option<Logo>,
+    ) -> Result<Arc<App>, AccessError> {
+        let change = |app: &App| {
+            let settings = AppSettings {
+                logo,
+                ..app.settings.clone()
+            };
+            Ok(AppChange {
+                settings: Some(settings),
+                ..AppChange::default()
+            })
+        };
+        self.update_app_as(id, change).await
     }
 }
 

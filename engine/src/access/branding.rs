@@ -1,4 +1,4 @@
-//! Branding of a merchant's pages and mails: logo, colour, support contact.
+//! Branding of a merchant's pages and mails: pictures, colour, support contact.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,6 @@ use base64::engine::general_purpose::STANDARD;
 use super::error::AccessError;
 use super::text;
 use switchyard_core::colour::{Colour, LEAST_CONTRAST};
-use switchyard_core::limits::LOGO_BYTES;
 
 /// A picture that browsers show and that runs nothing: PNG, JPEG or WebP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,39 +22,23 @@ impl Picture {
         (picture.media_type == head).then_some(picture)
     }
 
-    /// Recognises the format by the first bytes, not by a name.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
-        let media_type = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
-            "image/png"
-        } else if bytes.starts_with(b"\xff\xd8\xff") {
-            "image/jpeg"
-        } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-            "image/webp"
-        } else {
-            return None;
-        };
+        let media_type = Self::media_type_of(&bytes)?;
         Some(Self { media_type, bytes })
     }
-}
 
-/// A logo as the settings hold it.
-pub(super) fn logo(field: &'static str, value: &str) -> Result<(), AccessError> {
-    let Some(picture) = Picture::from_data_url(value) else {
-        return Err(AccessError::invalid(
-            field,
-            "is not a picture: give a PNG, JPEG or WebP as data:image/png;base64,… (an SVG is refused, since it may hold a script)",
-        ));
-    };
-    if picture.bytes.len() > LOGO_BYTES {
-        return Err(AccessError::invalid(
-            field,
-            format!(
-                "has {} bytes: at most {LOGO_BYTES} are allowed, so that pages stay fast on slow lines",
-                picture.bytes.len()
-            ),
-        ));
+    /// Recognises the format by the first bytes, not by a name.
+    pub(super) fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
+        if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+            Some("image/png")
+        } else if bytes.starts_with(b"\xff\xd8\xff") {
+            Some("image/jpeg")
+        } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+            Some("image/webp")
+        } else {
+            None
+        }
     }
-    Ok(())
 }
 
 /// An accent colour, on which white text must be readable.
@@ -108,27 +91,19 @@ pub(super) fn support_url(field: &'static str, value: &str) -> Result<(), Access
 mod tests {
     use super::*;
 
-    const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
-
     #[test]
-    fn a_logo_is_a_small_picture_and_never_a_script() {
-        assert!(logo("logo", PNG).is_ok());
+    fn a_data_url_is_a_picture_of_the_format_that_it_names() {
+        assert!(Picture::from_data_url("data:image/png;base64,iVBORw0KGgo=").is_some());
         for bad in [
             "",
             "https://shop.example/logo.png",
             "data:image/svg+xml;base64,PHN2Zz48c2NyaXB0Pg==",
-            // A PNG that calls itself a JPEG.
             "data:image/jpeg;base64,iVBORw0KGgo=",
             "data:image/png;base64,PHN2Zz4=",
             "data:image/png;base64,\"><script>",
         ] {
-            assert!(logo("logo", bad).is_err(), "{bad}");
+            assert!(Picture::from_data_url(bad).is_none(), "{bad}");
         }
-        let mut large = b"\x89PNG\r\n\x1a\n".to_vec();
-        large.resize(LOGO_BYTES + 1, 0);
-        let large = format!("data:image/png;base64,{}", STANDARD.encode(large));
-        let said = logo("logo", &large).unwrap_err().to_string();
-        assert!(said.contains(&(LOGO_BYTES + 1).to_string()), "{said}");
     }
 
     #[test]

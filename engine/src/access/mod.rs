@@ -17,6 +17,7 @@ pub mod fuzzing;
 mod installation;
 mod key;
 mod limits;
+mod logo;
 mod master_key;
 mod operator_token;
 mod rate_limit;
@@ -50,6 +51,7 @@ pub use self::error::{AccessError, Unauthorized};
 pub use self::installation::{InstallationVault, UserSecret};
 pub use self::key::{Key, KeyKind, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
+pub use self::logo::{Logo, LogoError};
 pub use self::master_key::{MasterKey, MasterKeyError};
 pub use self::operator_token::{
     NewOperatorToken, Operator, OperatorToken, SettingsToken, TokenMaker, make_for_settings,

@@ -6,8 +6,8 @@ use super::Engine;
 use switchyard_core::ids::ConnectionId;
 use switchyard_core::money::Amount;
 use switchyard_core::routing::{
-    self, BreakerTransition, Call, Eligibility, Health, Key, RecentResults, RouteRequest, Verdict,
-    WeightedDraw,
+    self, BreakerTransition, Call, Eligibility, Health, Key, LastFault, RecentResults,
+    RouteRequest, Verdict, WeightedDraw,
 };
 use switchyard_core::transaction::{
     Attempt, Command, Counted, Kind, Onward, Outcome, Restriction, Route, Transaction,
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// The health of all connections that were called since the start.
-    pub fn health(&self) -> Vec<(Key, RecentResults)> {
+    pub fn health(&self) -> Vec<(Key, RecentResults, Option<LastFault>)> {
         self.0
             .health
             .locked(|health| health.all(self.clock().now()))
@@ -207,10 +207,13 @@ impl Engine {
         let key = key(connection, tx.kind(), &attempt.method);
         let (verdict, began) = (Verdict::of(outcome, call), attempt.started_at);
         let now = self.clock().now();
-        let turn = self
-            .0
-            .health
-            .locked(|health| health.note(&key, verdict, began, now));
+        let turn = self.0.health.locked(|health| {
+            let turn = health.note(&key, verdict, began, now);
+            if let Some(why) = fault(outcome).filter(|_| verdict.works == Some(false)) {
+                health.note_fault(&key, why, now);
+            }
+            turn
+        });
         if let Some(turn) = turn {
             self.log_transition(&key, &attempt.candidate.gateway, turn);
         }
@@ -240,6 +243,18 @@ impl Engine {
                 "breaker closed"
             ),
         }
+    }
+}
+
+/// Why a call failed, in the words of the gateway or the provider.
+fn fault(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Declined(decline) => {
+            let message = decline.provider_message.as_deref();
+            message.or(Some(decline.reason.as_str()))
+        }
+        Outcome::NotSent { why } | Outcome::Unknown { why, .. } => Some(why),
+        Outcome::Succeeded { .. } | Outcome::Pending { .. } => None,
     }
 }
 

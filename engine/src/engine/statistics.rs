@@ -150,6 +150,17 @@ impl Group {
         money.add_money(&row.figures);
     }
 
+    /// Adds the numbers of other transactions.
+    pub fn merge(&mut self, other: &Self) {
+        self.figures.add_counts(&other.figures);
+        self.ended += other.ended;
+        for (code, figures) in &other.money {
+            let money = self.money.entry(code).or_default();
+            money.add_counts(figures);
+            money.add_money(figures);
+        }
+    }
+
     pub fn total(&self) -> u64 {
         self.figures.total()
     }

@@ -147,6 +147,7 @@ pub(super) async fn render(shared: &Shared, mail: &AccountMail) -> Result<Messag
         &shared.installation,
         plain.map_err(RenderError::Template)?,
         page.map_err(RenderError::Template)?,
+        None,
     )
 }
 

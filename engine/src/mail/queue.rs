@@ -95,7 +95,9 @@ async fn send(shared: &Shared, item: &Item<MailQueue>) -> RowState {
     let rendered = match &letter {
         OutboxMail::Transaction(letter) => {
             let named = with_names(letter, &shared.directory);
-            render::render(&named, &shared.installation)
+            let app = shared.access.app(letter.app);
+            let logo = app.as_ref().and_then(|app| app.settings.logo.as_ref());
+            render::render(&named, logo, &shared.installation)
         }
         OutboxMail::User(mail) => account_mail::render(shared, mail).await,
     };

@@ -1,16 +1,18 @@
-//! Renders a queued mail as subject, plain text and HTML, without images, scripts or external
-//! content.
+//! Renders a queued mail as subject, plain text and HTML, without scripts or external content. The
+//! merchant's logo, the only picture, is part of the mail: nobody can see when a mail is opened.
 
 use std::time::{Duration, SystemTime};
 
 use askama::Template;
 use lettre::Message;
+use lettre::message::header::ContentType;
 use lettre::message::header::{HeaderName, HeaderValue};
-use lettre::message::{Mailbox, MultiPart};
+use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 
 use super::messages::message;
 use super::news::MoneyNews;
 use super::queued_mail::{Difference, Money, QueuedMail, Recipient};
+use crate::access::Logo;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::MailId;
 use switchyard_core::language::Language;
@@ -30,6 +32,8 @@ pub enum RenderError {
     Link,
     #[error("failed to render the text of the mail")]
     Template(#[source] askama::Error),
+    #[error("the logo of the app is of no format that a mail can have")]
+    Logo(#[source] lettre::message::header::ContentTypeErr),
     #[error("the mail cannot be put together")]
     Build(#[source] lettre::error::Error),
 }
@@ -62,6 +66,7 @@ impl Headers<'_> {
         from: &Installation,
         plain: String,
         page: String,
+        logo: Option<&Logo>,
     ) -> Result<Message, RenderError> {
         let sender = Mailbox::new(Some(one_line(self.sender)), from.sender.email.clone());
         let id = format!("<{}@{}>", self.id, sender.email.domain());
@@ -77,17 +82,35 @@ impl Headers<'_> {
         message
             // Suppresses out-of-office replies and other automatic responses.
             .raw_header(header("Auto-Submitted", "auto-generated"))
-            .multipart(MultiPart::alternative_plain_html(plain, page))
+            .multipart(with_logo(plain, page, logo)?)
             .map_err(RenderError::Build)
     }
 }
 
-/// Renders a mail. Its `Message-ID` is the same on every attempt, so that a server can recognize a
-/// duplicate.
-pub fn render(letter: &QueuedMail, from: &Installation) -> Result<Message, RenderError> {
+/// The two forms of a mail, and the logo that its page shows.
+fn with_logo(plain: String, page: String, logo: Option<&Logo>) -> Result<MultiPart, RenderError> {
+    let Some(logo) = logo else {
+        return Ok(MultiPart::alternative_plain_html(plain, page));
+    };
+    let media_type = ContentType::parse(logo.media_type()).map_err(RenderError::Logo)?;
+    let picture = Attachment::new_inline(LOGO_ID.to_owned());
+    let page = MultiPart::related()
+        .singlepart(SinglePart::html(page))
+        .singlepart(picture.body(logo.bytes().to_vec(), media_type));
+    let plain = SinglePart::plain(plain);
+    Ok(MultiPart::alternative().singlepart(plain).multipart(page))
+}
+
+/// Renders a mail with the logo of its app. Its `Message-ID` is the same on every attempt, so that
+/// a server can recognize a duplicate.
+pub fn render(
+    letter: &QueuedMail,
+    logo: Option<&Logo>,
+    from: &Installation,
+) -> Result<Message, RenderError> {
     let to = mailbox(letter.to_name(), &letter.address)?;
     let reply_to = letter.reply_to.as_deref();
-    let content = Content::new(letter, from);
+    let content = Content::new(letter, logo.is_some(), from);
     let plain = content.plain().render().map_err(RenderError::Template)?;
     let page = content.page().render().map_err(RenderError::Template)?;
     let headers = Headers {
@@ -98,7 +121,7 @@ pub fn render(letter: &QueuedMail, from: &Installation) -> Result<Message, Rende
         subject: subject(letter),
         at: letter.enqueued_at,
     };
-    headers.message(from, plain, page)
+    headers.message(from, plain, page, logo)
 }
 
 fn subject(letter: &QueuedMail) -> String {
@@ -115,6 +138,7 @@ fn subject(letter: &QueuedMail) -> String {
 /// Content that both forms of a mail show.
 struct Content<'a> {
     letter: &'a QueuedMail,
+    has_logo: bool,
     /// Note of a sandbox mail.
     sandbox: Option<String>,
     rows: Vec<(String, String)>,
@@ -143,10 +167,11 @@ struct Page<'a> {
 }
 
 impl<'a> Content<'a> {
-    fn new(letter: &'a QueuedMail, from: &Installation) -> Self {
+    fn new(letter: &'a QueuedMail, has_logo: bool, from: &Installation) -> Self {
         let (note, sender) = letter.footer(&from.service);
         Self {
             letter,
+            has_logo,
             sandbox: match letter.environment {
                 Environment::Sandbox => Some(letter.note()),
                 Environment::Live => None,
@@ -187,6 +212,9 @@ impl<'a> Content<'a> {
         }
     }
 }
+
+/// `Content-ID` of the logo in a mail.
+const LOGO_ID: &str = "logo@switchyard";
 
 /// The colour under a heading, whose text is white.
 pub(super) fn heading_ground(kind: &str) -> &'static str {

@@ -58,6 +58,8 @@ pub struct QueueSnapshot {
     pub started: u64,
     /// Number of rows, if it is measured.
     pub depth: i64,
+    /// Time at which the oldest row of the last sweep was added, if it is measured.
+    pub oldest: Option<Timestamp>,
     /// Earliest low-water mark, at which the next scan starts.
     pub reads_from: Timestamp,
 }

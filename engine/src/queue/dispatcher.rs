@@ -47,6 +47,8 @@ pub(super) struct Dispatcher<H: QueueHandler> {
     wakes: BTreeSet<(Timestamp, H::Queue)>,
     polls: Polls,
     started: u64,
+    /// Time at which the oldest row of the last sweep was added.
+    oldest: Option<Timestamp>,
 }
 
 impl<H: QueueHandler> Dispatcher<H> {
@@ -60,6 +62,7 @@ impl<H: QueueHandler> Dispatcher<H> {
             wakes: BTreeSet::new(),
             polls: Polls::default(),
             started: 0,
+            oldest: None,
         }
     }
 
@@ -73,6 +76,7 @@ impl<H: QueueHandler> Dispatcher<H> {
             waiting: self.lanes.waiting(),
             started: self.started,
             depth: self.handler.queue().depth(),
+            oldest: self.oldest,
             reads_from: reads_from.min().unwrap_or_default(),
         }
     }
@@ -94,6 +98,7 @@ impl<H: QueueHandler> Dispatcher<H> {
             Message::ScanResult(swept) => {
                 if let Some(depth) = swept.depth {
                     self.handler.queue().set_depth(depth);
+                    self.oldest = swept.oldest;
                 }
                 for (queue, first) in swept.queues {
                     self.added(queue, first);

@@ -20,6 +20,8 @@ pub(super) struct ScanResult<Q> {
     pub queues: Vec<(Q, Timestamp)>,
     /// Number of all rows; `None` when they were not counted.
     pub depth: Option<i64>,
+    /// Time at which the oldest row was added. `None`: there is none, or they were not counted.
+    pub oldest: Option<Timestamp>,
 }
 
 /// Sweeps at once and then periodically. Sweeps take at most 1/[`SWEEP_SHARE`] of the time.
@@ -71,8 +73,11 @@ async fn find<H: QueueHandler>(context: &QueueContext) -> Result<ScanResult<H::Q
         left.behind(H::range(queue, Timestamp::default()))
     })
     .await?;
-    let depth = None;
-    Ok(ScanResult { queues, depth })
+    Ok(ScanResult {
+        queues,
+        depth: None,
+        oldest: None,
+    })
 }
 
 /// Counts all rows and measures the age of the oldest.
@@ -95,8 +100,11 @@ async fn count<H: QueueHandler>(
     .await?;
     let age = oldest.map_or(Duration::ZERO, |at| context.clock.now().since(at));
     metrics::gauge!("switchyard_outbox_oldest_seconds", "kind" => kind).set(age.as_secs_f64());
-    let depth = Some(depth);
-    Ok(ScanResult { queues, depth })
+    Ok(ScanResult {
+        queues,
+        depth: Some(depth),
+        oldest,
+    })
 }
 
 /// Minimum time between two sweeps.

@@ -10,8 +10,8 @@ use crate::road::{Road, choice};
 impl Road {
     pub fn recent(&self, slot: usize) -> RecentResults {
         let mut health = self.bench.engine.health().into_iter();
-        let found = health.find(|(key, _)| key.connection == self.connections[slot]);
-        found.map_or_else(RecentResults::default, |(_, recent)| recent)
+        let found = health.find(|(key, ..)| key.connection == self.connections[slot]);
+        found.map_or_else(RecentResults::default, |(_, recent, _)| recent)
     }
 }
 

@@ -136,6 +136,10 @@ async fn an_operator_reads_the_decision_on_the_timeline_and_the_health() {
         (&health[1]["breaker"], &health[1]["succeeded"]),
         (&json!("closed"), &json!(5))
     );
+    let fault = &health[0]["last_fault"];
+    assert!(fault["at"].as_str().is_some_and(|at| at.ends_with('Z')));
+    assert!(fault["message"].as_str().is_some_and(|why| !why.is_empty()));
+    assert_eq!(health[1]["last_fault"], Value::Null);
     let live = operator
         .ask("GET", "/routing/health?environment=live", Value::Null)
         .await;

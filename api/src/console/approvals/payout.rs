@@ -79,7 +79,7 @@ pub(super) async fn show(
         Ok(new) => new,
         Err(error) => {
             if approval.state == ApprovalState::Open {
-                impossible(page, view, &sentence(&error)?);
+                impossible(page, view, &sentence(&error, page.text())?);
             }
             return Ok(0);
         }
@@ -100,7 +100,7 @@ pub(super) async fn show(
     if approval.state == ApprovalState::Open
         && let Err(error) = new.check(page.state.api(), &caller)
     {
-        impossible(page, view, &sentence(&error)?);
+        impossible(page, view, &sentence(&error, page.text())?);
     }
     Ok(0)
 }

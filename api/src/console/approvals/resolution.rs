@@ -53,7 +53,7 @@ pub(super) async fn show(
             effects_number(page, &tx, &preview)
         }
         Err(why) => {
-            impossible(page, view, &sentence(&why.0)?);
+            impossible(page, view, &sentence(&why.0, page.text())?);
             NO_EFFECTS
         }
     };

@@ -56,8 +56,7 @@ fn config_input(page: &Page, field: &FormField, typed: Option<&Fields>) -> Input
         kind,
         options,
         is_required: field.is_required && kind != InputKind::Box,
-        is_read_only: false,
-        error: None,
+        ..Input::default()
     }
 }
 

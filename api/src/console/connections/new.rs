@@ -175,7 +175,7 @@ pub async fn problems(
     object: &str,
     error: Refused,
 ) -> Result<Problems, Failed> {
-    let problems = Problems::of(&error.0);
+    let problems = Problems::of(&error.0, page.text());
     refused(page, permit, object, error).await?;
     Ok(problems)
 }

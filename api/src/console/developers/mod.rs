@@ -8,7 +8,9 @@ use switchyard_engine::access::AccessError;
 
 use super::form::FieldError;
 use super::page::Failed;
+use super::refusals;
 use super::text::Text;
+use crate::reason::Reason;
 
 /// The error of a form, or the reason why the page cannot be shown.
 fn field_error(error: AccessError, text: Text) -> Result<FieldError, Failed> {
@@ -16,16 +18,16 @@ fn field_error(error: AccessError, text: Text) -> Result<FieldError, Failed> {
         AccessError::Invalid { field, problem } => {
             let message = match field {
                 "name" => text.say("console-name-invalid"),
-                _ => text.with("console-field-invalid", &[("problem", &problem)]),
+                field => refusals::field_sentence(field, &problem, text),
             };
             Ok(FieldError::new(field, message))
         }
-        AccessError::TooManyKeys(most) => {
-            let message = text.with("console-too-many-keys", &[("most", &most.to_string())]);
+        AccessError::TooManyKeys(_) => {
+            let message = refusals::because_sentence(&Reason::TooManyKeys.into(), text);
             Ok(FieldError::new("name", message))
         }
-        AccessError::TooManyWebhooks(most) => {
-            let message = text.with("console-too-many-webhooks", &[("most", &most.to_string())]);
+        AccessError::TooManyWebhooks(_) => {
+            let message = refusals::because_sentence(&Reason::TooManyWebhooks.into(), text);
             Ok(FieldError::new("url", message))
         }
         AccessError::NotFound { .. } => Err(Failed::NotFound),

@@ -18,10 +18,12 @@ use switchyard_users::Action;
 use super::super::form::{FieldError, Fields, Sent};
 use super::super::frame::Frame;
 use super::super::page::{Failed, Page, Scoped};
+use super::super::refusals;
 use super::super::{answer, shown};
 use super::deliveries::{self, DeliveryRow};
 use super::field_error;
 use crate::operator::trigger::trigger_event;
+use crate::reason;
 
 #[derive(Template)]
 #[template(path = "console/webhooks.html")]
@@ -422,8 +424,8 @@ fn checked(page: &Page, draft: &Draft) -> Result<EventFilter, FieldError> {
     let policy = page.state.engine().settings().webhook.egress();
     let allowed = read_url(&draft.url).and_then(|url| policy.check_url(&url));
     if let Err(why) = allowed {
-        let values = [("problem", &*why.to_string())];
-        let text = page.text().with("console-url-refused", &values);
+        let because = reason::of_address(&why);
+        let text = refusals::because_sentence(&because, page.text());
         return Err(FieldError::new("url", text));
     }
     let chosen = draft.events.iter().filter(|event| event.is_chosen);

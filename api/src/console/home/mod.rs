@@ -8,6 +8,7 @@
 mod attention;
 mod chart;
 mod groups;
+mod kpis;
 
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use switchyard_users::Action;
 use self::attention::Item;
 use self::chart::{Chart, Column, Legend, Scale};
 use self::groups::{GroupRow, IntervalRow, MoneyTable, ReasonRow};
+use self::kpis::{Kpi, kpis};
 use super::frame::{Frame, Link};
 use super::list::segment;
 use super::page::{Failed, Page, Scope, Scoped};
@@ -73,14 +75,6 @@ struct Names {
     success: String,
     collected: String,
     why: String,
-}
-
-/// One of the most important numbers.
-struct Kpi {
-    name: String,
-    values: Vec<String>,
-    note: Option<String>,
-    is_money: bool,
 }
 
 /// Page of an app without any payment or payout.
@@ -134,6 +128,7 @@ async fn show(page: &Page, filter: &HomeFilter) -> Result<Response, Failed> {
         Kind::Payment => &payments,
         Kind::Payout => &payouts,
     };
+    let before = kpis::before(page, kind, days).await?;
     let labels: Vec<_> = statistics
         .intervals
         .iter()
@@ -147,7 +142,7 @@ async fn show(page: &Page, filter: &HomeFilter) -> Result<Response, Failed> {
         now: text.language().date(page.state.now()),
         days: days_links(page, filter),
         kinds: kind_links(page, filter),
-        kpis: kpis(text, kind, &statistics.all)?,
+        kpis: kpis(text, kind, days, &statistics.all, &before)?,
         attention,
         counts: counts_chart(text, kind, &labels, statistics),
         rates: rates_chart(text, &labels, statistics),
@@ -218,47 +213,6 @@ fn label(days: Days, at: Timestamp, text: Text) -> String {
         Days::Today => text.language().time_of_day(at),
         Days::Seven | Days::Thirty => text.short_day(at),
     }
-}
-
-fn kpis(text: Text, kind: Kind, all: &Group) -> Result<Vec<Kpi>, Failed> {
-    let money = all.money()?;
-    let collected = groups::succeeded(&money, text);
-    let success = text.number(all.count(Status::Success));
-    let unknown: Vec<_> = money.iter().map(|sums| sums.unknown).collect();
-    let unknown = unknown.iter().filter(|amount| amount.minor() > 0);
-    let unknown: Vec<_> = unknown.map(|sum| sum.with_code(text.language())).collect();
-    let names = Names::new(text, kind, Days::Today);
-    let rate = all.success_permille();
-    let half = groups::half(all, text);
-    Ok(vec![
-        Kpi {
-            name: names.collected,
-            values: match collected.is_empty() {
-                true => vec![text.number(0)],
-                false => collected,
-            },
-            note: None,
-            is_money: true,
-        },
-        Kpi {
-            name: names.total,
-            values: vec![text.number(all.total())],
-            note: Some(text.with("console-home-succeeded", &[("count", &success)])),
-            is_money: false,
-        },
-        Kpi {
-            name: text.say("console-home-rate"),
-            values: vec![rate.map_or_else(|| "–".to_owned(), |rate| text.percent(rate))],
-            note: half.map(|half| text.with("console-home-half", &[("time", &half)])),
-            is_money: false,
-        },
-        Kpi {
-            name: text.say("console-status-unknown"),
-            values: vec![text.number(all.unknown())],
-            note: (!unknown.is_empty()).then(|| unknown.join(" + ")),
-            is_money: false,
-        },
-    ])
 }
 
 /// Transactions by interval and status.

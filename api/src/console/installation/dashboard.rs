@@ -1,9 +1,15 @@
 //! Dashboard of the installation: what needs an operator, and the health of each connection and
 //! method since the start of the process.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use axum::response::Response;
-use switchyard_engine::engine::Engine;
-use switchyard_records::CaseQuery;
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::AppId;
+use switchyard_core::transaction::Kind;
+use switchyard_engine::engine::{Engine, Statistics, Within};
+use switchyard_records::{CaseQuery, Interval, StatisticsQuery};
 use switchyard_users::Action;
 
 use super::super::answer;
@@ -13,10 +19,13 @@ use super::super::page::{Failed, Page, SignedIn};
 use super::super::text::Text;
 use super::gateways::overviews;
 use super::view::{Alert, Fact, Row, Section, Table, Target, View};
-use crate::operator::connection_health;
 use crate::operator::contract::gateways::{GatewayState, GatewaySummary};
 use crate::operator::contract::routing::{Breaker, ConnectionHealth, Health, HealthFilter};
+use crate::operator::{connection_health, owner};
 
+/// Apps whose times are read for one page, each in each environment and kind.
+const LATENCY_APPS: usize = 50;
+const LATENCY_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Open cases that are counted at most.
 const COUNTED_CASES: usize = 100;
 
@@ -39,10 +48,9 @@ async fn show_dashboard(page: &Page) -> Result<Response, Failed> {
         Fact::new(page, "console-open-cases", cases),
         Fact::new(page, "console-running-calls", running),
         Fact::new(page, "console-live-actors", engine.live_actors()),
-        Fact::new(page, "console-queue-webhooks", webhooks(engine).await),
-        Fact::new(page, "console-queue-mails", mails(engine).await),
     ];
-    view.sections = vec![health(page)];
+    view.figures.extend(queues(page).await);
+    view.sections = vec![health(page).await?];
     Ok(view.show(page))
 }
 
@@ -62,16 +70,29 @@ async fn open_cases(engine: &Engine) -> Result<String, Failed> {
     Ok(format!("{}{more}", found.items.len()))
 }
 
-/// Webhooks that are not delivered yet; a dash when the queue does not answer.
-pub async fn webhooks(engine: &Engine) -> String {
-    let depth = engine.webhooks().snapshot().await.map(|queue| queue.depth);
-    depth.map_or_else(|| "–".to_owned(), |depth| depth.max(0).to_string())
-}
-
-/// Mails that are not sent yet.
-pub async fn mails(engine: &Engine) -> String {
-    let depth = engine.mails().snapshot().await.map(|queue| queue.depth);
-    depth.map_or_else(|| "–".to_owned(), |depth| depth.max(0).to_string())
+/// Webhooks that are not delivered and mails that are not sent yet, with the age of the oldest.
+pub async fn queues(page: &Page) -> Vec<Fact> {
+    let engine = page.state.engine();
+    let webhooks = engine.webhooks().snapshot().await;
+    let webhooks = webhooks.map(|queue| (queue.depth, queue.oldest));
+    let mails = engine.mails().snapshot().await;
+    let mails = mails.map(|queue| (queue.depth, queue.oldest));
+    let mut facts = Vec::new();
+    for (queue, name, age) in [
+        (webhooks, "console-queue-webhooks", "console-oldest-webhook"),
+        (mails, "console-queue-mails", "console-oldest-mail"),
+    ] {
+        // A queue does not answer when it has stopped.
+        let depth = queue.map(|(depth, _)| depth.max(0).to_string());
+        let depth = depth.unwrap_or_else(|| "–".to_owned());
+        facts.push(Fact::new(page, name, depth));
+        // The oldest is that of the last sweep.
+        if let Some((1.., Some(oldest))) = queue {
+            let waited = page.state.now().since(oldest);
+            facts.push(Fact::new(page, age, page.text().duration(waited)));
+        }
+    }
+    facts
 }
 
 fn alerts(page: &Page, gateways: &[GatewaySummary], cases: &str) -> Vec<Alert> {
@@ -125,13 +146,15 @@ fn alerts(page: &Page, gateways: &[GatewaySummary], cases: &str) -> Vec<Alert> {
     alerts
 }
 
-fn health(page: &Page) -> Section {
+async fn health(page: &Page) -> Result<Section, Failed> {
     let filter = HealthFilter {
         app: None,
         environment: None,
     };
     let rows = connection_health(page.state.api(), &filter);
-    let rows = rows.iter().map(|one| health_row(page, one)).collect();
+    let latencies = Latencies::of(page, &rows).await?;
+    let rows = rows.iter();
+    let rows = rows.map(|one| health_row(page, one, &latencies)).collect();
     let columns = [
         "console-connection",
         "console-environment",
@@ -139,22 +162,30 @@ fn health(page: &Page) -> Section {
         "console-breaker",
         "console-success-rate",
         "console-faults",
+        "console-latency",
+        "console-last-fault",
     ];
-    Section {
+    Ok(Section {
         title: Some(page.text().say("console-health")),
         text: Some(page.text().say("console-health-text")),
         table: Some(Table::new(page, &columns, rows, "console-health-empty")),
         ..Section::default()
-    }
+    })
 }
 
-fn health_row(page: &Page, one: &ConnectionHealth) -> Row {
+fn health_row(page: &Page, one: &ConnectionHealth, latencies: &Latencies) -> Row {
     let text = page.text();
     let of = &one.connection;
     let names = [of.account_name.as_deref(), of.gateway.as_deref()];
     let names: Vec<_> = names.into_iter().flatten().collect();
     let directory = page.state.engine().directory();
     let [breaker, succeeded, faults] = health_facts(&one.health, text);
+    let fault = one.health.last_fault.as_ref().map(|fault| {
+        let at = text.language().date(fault.at.0);
+        let values = [("at", &*at), ("message", &*fault.message)];
+        text.with("console-last-fault-value", &values)
+    });
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     Row::plain(vec![
         names.join(" · "),
         environment(one.environment, text),
@@ -162,7 +193,52 @@ fn health_row(page: &Page, one: &ConnectionHealth) -> Row {
         breaker,
         succeeded,
         faults,
+        or_dash(latencies.of_connection(one, text)),
+        or_dash(fault),
     ])
+}
+
+/// Times to success of the last 24 hours, by app, environment and kind.
+struct Latencies(Vec<((AppId, Environment, Kind), Statistics)>);
+
+impl Latencies {
+    /// Reads those of the connections in `rows`, of the first [`LATENCY_APPS`] apps.
+    async fn of(page: &Page, rows: &[ConnectionHealth]) -> Result<Self, Failed> {
+        let (engine, now) = (page.state.engine(), page.state.now());
+        let keys = rows.iter().filter_map(|row| {
+            let (app, environment) = owner(engine.access(), row.connection.connection?);
+            Some((app, environment, row.kind))
+        });
+        let keys: BTreeSet<_> = keys.collect();
+        let mut all = Vec::with_capacity(keys.len());
+        for (app, environment, kind) in keys.into_iter().take(LATENCY_APPS) {
+            let query = StatisticsQuery {
+                app,
+                environment,
+                kind,
+                interval: Interval::Hour,
+                from: now.minus(LATENCY_SPAN),
+                to: now,
+            };
+            all.push(((app, environment, kind), engine.statistics(&query).await?));
+        }
+        Ok(Self(all))
+    }
+
+    fn of_connection(&self, row: &ConnectionHealth, text: Text) -> Option<String> {
+        let id = row.connection.connection?;
+        let groups = self.0.iter().filter(|((_, _, kind), _)| *kind == row.kind);
+        let mut groups = groups.flat_map(|(_, statistics)| &statistics.connections);
+        let (_, group) = groups.find(|(connection, _)| *connection == Some(id))?;
+        let bound = |percent| {
+            Some(match group.percentile(percent)? {
+                Within::AtMost(bound) => format!("≤\u{a0}{}", text.duration(bound)),
+                Within::MoreThan(bound) => format!(">\u{a0}{}", text.duration(bound)),
+            })
+        };
+        let values = [("half", &*bound(50)?), ("most", &*bound(95)?)];
+        Some(text.with("console-latency-value", &values))
+    }
 }
 
 /// Circuit breaker, rate of success, and faults of calls.
@@ -183,8 +259,7 @@ pub fn health_facts(health: &Health, text: Text) -> [String; 3] {
 }
 
 /// Name of an environment.
-pub fn environment(of: switchyard_core::environment::Environment, text: Text) -> String {
-    use switchyard_core::environment::Environment;
+pub fn environment(of: Environment, text: Text) -> String {
     text.say(match of {
         Environment::Sandbox => "console-sandbox",
         Environment::Live => "console-live",

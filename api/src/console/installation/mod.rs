@@ -25,7 +25,9 @@ use switchyard_users::{AuditResult, Permit};
 
 use super::approvals;
 use super::page::{Failed, Page};
+use super::refusals;
 use super::state::ConsoleState;
+use super::text::Text;
 use crate::error::ApiError;
 use crate::operator::Refused;
 
@@ -114,7 +116,7 @@ pub async fn refused(
     object: &str,
     why: Refused,
 ) -> Result<String, Failed> {
-    let (result, sentence) = match sentence(&why.0) {
+    let (result, sentence) = match sentence(&why.0, page.text()) {
         Ok(sentence) => (AuditResult::Refused, Ok(sentence)),
         Err(failed) => (AuditResult::Failed, Err(failed)),
     };
@@ -122,19 +124,14 @@ pub async fn refused(
     sentence
 }
 
-/// The sentences of a refusal with their hints.
-pub fn sentence(error: &ApiError) -> Result<String, Failed> {
+/// The sentences of a refusal in the reader's language.
+pub fn sentence(error: &ApiError, text: Text) -> Result<String, Failed> {
     match error.status() {
         StatusCode::NOT_FOUND => return Err(Failed::NotFound),
         status if status.is_server_error() => return Err(Failed::Unavailable),
         _ => {}
     }
-    let sentences = error.problems().iter().flat_map(|problem| {
-        let message = problem.message.to_string();
-        [
-            Some(message),
-            problem.hint.as_ref().map(ToString::to_string),
-        ]
-    });
-    Ok(sentences.flatten().collect::<Vec<_>>().join(" "))
+    let problems = error.problems().iter();
+    let sentences = problems.map(|problem| refusals::sentence(problem, text));
+    Ok(sentences.collect::<Vec<_>>().join(" "))
 }

@@ -122,7 +122,7 @@ async fn step(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Fa
     let preview = match preview(page, &tx, author(&permit), &asked) {
         Ok(preview) => preview,
         Err(Refused(error)) => {
-            let problems = Problems::of(&error);
+            let problems = Problems::of(&error, page.text());
             refused(page, &permit, id, Refused(error)).await?;
             return unsaved(problems);
         }
@@ -212,7 +212,7 @@ async fn carry_out(
         Ok::<_, Refused>(())
     };
     if let Err(Refused(error)) = resolved.await {
-        let problems = Problems::of(&error);
+        let problems = Problems::of(&error, page.text());
         let id = tx.id.to_string();
         refused(page, permit, &id, Refused(error)).await?;
         let view = form_view(page, tx, Some(fields), &problems);

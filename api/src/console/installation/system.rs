@@ -5,7 +5,7 @@ use switchyard_users::Action;
 
 use super::super::answer;
 use super::super::page::{Failed, Page, SignedIn};
-use super::dashboard::{mails, webhooks};
+use super::dashboard::queues;
 use super::view::{Fact, Section, View};
 
 /// `GET /console/installation/system`
@@ -28,10 +28,7 @@ async fn show_system(page: &Page) -> Result<Response, Failed> {
         Fact::new(page, "console-live-actors", engine.live_actors()),
         Fact::new(page, "console-submissions", engine.submissions_away()),
     ];
-    let queues = vec![
-        Fact::new(page, "console-queue-webhooks", webhooks(engine).await),
-        Fact::new(page, "console-queue-mails", mails(engine).await),
-    ];
+    let queues = queues(page).await;
     view.sections = vec![
         section("console-program", program),
         section("console-store", store(page)),

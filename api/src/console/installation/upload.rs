@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use axum::extract::multipart::{Field, MultipartRejection};
 use axum::extract::{Multipart, Path};
-use axum::http::StatusCode;
 use axum::response::Response;
 use parking_lot::Mutex;
 use switchyard_core::ids::UserId;
@@ -33,8 +32,6 @@ use crate::operator::gateways::view as gateway_view;
 const WAITING_FILES: usize = 4;
 /// Time until a file without consent is deleted.
 const WAITING_TIME: Duration = Duration::from_secs(60 * 60);
-/// Largest field beside the file, in bytes.
-const FIELD_BYTES: usize = 1_024;
 
 /// Uploaded files that await consent.
 #[derive(Clone, Default)]
@@ -122,64 +119,32 @@ pub async fn inspect(
     SignedIn(page): SignedIn,
     sent: Result<Multipart, MultipartRejection>,
 ) -> Response {
-    let permit = match page.permit(Action::ManageGateways) {
-        Ok(permit) => permit,
-        Err(failed) => return page.failed(failed),
-    };
-    let Ok(mut sent) = sent else {
-        return unreadable(&page);
-    };
-    let mut pairs = Vec::new();
-    loop {
-        let field = match sent.next_field().await {
-            Ok(Some(field)) => field,
-            Ok(None) | Err(_) => return unreadable(&page),
-        };
-        let name = field.name().unwrap_or_default().to_owned();
-        if name != "file" {
-            match small_text(field).await {
-                Some(text) => pairs.push((name, text)),
-                None => return unreadable(&page),
-            }
-            continue;
-        }
-        // The token and the number of the form come before the file: nothing of it is stored
-        // without them.
-        let mut fields = match Fields::checked(&page, pairs) {
-            Ok(fields) => fields,
-            Err(refusal) => return *refusal,
-        };
-        let stored = store(&page, &permit, field, &mut fields).await;
-        return answer(&page, stored);
-    }
+    let inspected = stored(&page, sent).await;
+    answer(&page, inspected)
 }
 
-fn unreadable(page: &Page) -> Response {
-    page.message(StatusCode::BAD_REQUEST, "console-form-unreadable")
-}
-
-/// Text of a field beside the file. `None`: it is too long, or no text.
-async fn small_text(mut field: Field<'_>) -> Option<String> {
-    let mut bytes = Vec::new();
-    while let Some(part) = field.chunk().await.ok()? {
-        bytes.extend_from_slice(&part);
-        if bytes.len() > FIELD_BYTES {
-            return None;
-        }
-    }
-    String::from_utf8(bytes).ok()
+async fn stored(
+    page: &Page,
+    sent: Result<Multipart, MultipartRejection>,
+) -> Result<Response, Failed> {
+    let permit = page.permit(Action::ManageGateways)?;
+    let take = async |fields: &mut Fields, file: Option<Field<'_>>| {
+        store(page, &permit, file, fields).await
+    };
+    Fields::with_file(page, sent, take).await
 }
 
 async fn store(
     page: &Page,
     permit: &Permit,
-    file: Field<'_>,
+    file: Option<Field<'_>>,
     fields: &mut Fields,
 ) -> Result<Response, Failed> {
-    if file.file_name().unwrap_or_default().is_empty() {
+    let named = file.filter(|file| !file.file_name().unwrap_or_default().is_empty());
+    let Some(file) = named else {
         let error = page.text().say("console-gateway-file-none");
         return Ok(form_view(page, Some(error)).unsaved(page));
-    }
+    };
     let gateways = page.state.engine().gateways();
     let inspected = async {
         let mut incoming = received(gateways, file).await?;

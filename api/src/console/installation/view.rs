@@ -103,6 +103,8 @@ pub struct Input {
     pub is_required: bool,
     /// Whether the reader may see and not change it. Only a line can be so.
     pub is_read_only: bool,
+    /// Media types of the files that a browser offers.
+    pub accept: Option<&'static str>,
     /// Options of a select, or the boxes of `Boxes`.
     pub options: Vec<Choice>,
     /// Error that the reader can correct.

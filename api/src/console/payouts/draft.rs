@@ -11,7 +11,6 @@ use super::super::installation::view::Input;
 use super::super::page::Page;
 use super::super::problems::Problems;
 use super::super::text::Text;
-use crate::error::{ErrorCode, Problem};
 
 /// A payout as it is typed.
 pub struct Draft {
@@ -134,25 +133,4 @@ pub fn recipient_label(name: &str) -> &'static str {
         PHONE_FIELD => "console-recipient-phone",
         _ => "console-recipient-account",
     }
-}
-
-/// A problem in the reader's language. Rare ones are in English, as the merchant API says them.
-pub fn sentence(problem: &Problem, text: Text) -> String {
-    let message = match problem.code {
-        ErrorCode::FieldRequired | ErrorCode::FieldBlank => "console-required",
-        ErrorCode::FieldTooLong => "console-too-long",
-        ErrorCode::AmountNotNumber => "console-amount-not-number",
-        ErrorCode::AmountNotPositive => "console-amount-not-positive",
-        ErrorCode::AmountTooManyDecimals => "console-amount-decimals",
-        ErrorCode::AmountTooLarge => "console-amount-too-large",
-        ErrorCode::AmountNotServed => "console-amount-not-served",
-        ErrorCode::EmailInvalid => "console-email-invalid",
-        ErrorCode::PhoneCountryMismatch => "console-phone-country",
-        ErrorCode::RecipientFieldInvalid => "console-recipient-invalid",
-        ErrorCode::MethodNotEnabled | ErrorCode::MethodUnavailable => "console-method-unavailable",
-        ErrorCode::PayoutLimitReached => "console-payout-limit",
-        ErrorCode::ServiceUnavailable => "console-unavailable-text",
-        _ => return problem.message.clone().into_owned(),
-    };
-    text.say(message)
 }

@@ -201,7 +201,7 @@ fn is_uncertain(error: &ApiError) -> bool {
 
 fn refused(page: &Page, draft: &Draft, error: &ApiError) -> Result<Response, Failed> {
     let text = page.text();
-    let problems = Problems::said(error.problems(), |problem| draft::sentence(problem, text));
+    let problems = Problems::of(error, text);
     let form = form(page, draft, &problems)?;
     Ok(page.show(StatusCode::UNPROCESSABLE_ENTITY, &form))
 }

@@ -158,7 +158,7 @@ async fn step(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
     }
     let checked = check_rules(page.state.api(), scope.app.id, scope.environment, &set);
     if let Err(error) = checked {
-        let mut problems = Problems::of(&error.0);
+        let mut problems = Problems::of(&error.0, page.text());
         if fields.text("do") == RULE {
             let at = place(fields, &current);
             problems = problems.below(&format!("rules.{at}."));
@@ -404,7 +404,7 @@ async fn save(
     let (api, replaces) = (page.state.api(), Some(replaces));
     let saved = replace_rules(api, app, environment, set, replaces, Batch::new()).await;
     if let Err(error) = saved {
-        let problems = Problems::of(&error.0);
+        let problems = Problems::of(&error.0, page.text());
         refused(page, permit, &app.to_string(), error).await?;
         return unsaved(page, fields, &before, &problems);
     }
@@ -427,7 +427,7 @@ async fn propose(
     let (app, environment) = (scope.app.id, scope.environment);
     let (current, version) = active(page)?;
     if let Err(error) = check_rules(page.state.api(), app, environment, &set) {
-        let problems = Problems::of(&error.0);
+        let problems = Problems::of(&error.0, page.text());
         refused(page, permit, &app.to_string(), error).await?;
         return unsaved(page, fields, &current, &problems);
     }

@@ -4,6 +4,7 @@
 //! protect the merchant's money from their own users. The page shows them; operators change them.
 
 mod draft;
+pub mod logo;
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -11,7 +12,7 @@ use axum::response::Response;
 use serde_json::json;
 use switchyard_core::colour::Colour;
 use switchyard_core::money::{Amount, Currency};
-use switchyard_engine::access::{AccessError, App};
+use switchyard_engine::access::{AccessError, App, Logo};
 use switchyard_users::Action;
 
 use self::draft::Draft;
@@ -19,6 +20,7 @@ use super::form::{FieldError, Fields, Sent};
 use super::frame::Frame;
 use super::installation::view::{Input, InputKind};
 use super::page::{Failed, Page, Scoped};
+use super::refusals;
 use super::{answer, shown};
 use crate::pages::theme;
 
@@ -33,6 +35,8 @@ struct SettingsPage {
     seen: i64,
     draft: Draft,
     inputs: Inputs,
+    /// Field of the form that uploads a logo.
+    file: Input,
     /// Reason why the form had no effect.
     problem: Option<String>,
     preview: Preview,
@@ -121,7 +125,7 @@ async fn save(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
         Err(AccessError::Invalid { field, problem }) => {
             let text = page.text();
             let error = Draft::error(field, text).unwrap_or_else(|| {
-                let problem = text.with("console-field-invalid", &[("problem", &problem)]);
+                let problem = refusals::field_sentence(field, &problem, text);
                 FieldError::new(WHOLE, problem)
             });
             refused(draft, error)
@@ -145,6 +149,7 @@ fn view(page: &Page, app: &App, draft: Draft, error: Option<FieldError>) -> Sett
             WHOLE => error.text.clone(),
             _ => page.text().say("console-marked-fields"),
         }),
+        file: logo::input(page, error.as_ref()),
         inputs: Inputs::of(page, &draft, error.as_ref(), !may_change),
         seen: app.updated_at.as_micros(),
         preview: Preview::of(page, app, &draft),
@@ -226,7 +231,7 @@ impl Preview {
         Self {
             name: draft.name.clone(),
             initials: super::page::initials(&draft.name),
-            logo: app.settings.logo.clone(),
+            logo: app.settings.logo.as_ref().map(Logo::data_url),
             style: colour.map(|colour| theme::rules(".preview", colour)),
             support: given.cloned().collect(),
             amount: page.text().say("console-preview-amount"),

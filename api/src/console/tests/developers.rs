@@ -222,7 +222,7 @@ async fn a_webhook_is_created_changed_and_its_secret_is_shown_with_an_audit_entr
         (
             "ftp://shop.example/x",
             "payment.success",
-            "cannot be called",
+            "Only addresses that begin with https://",
         ),
         ("https://shop.example/x", "", "Choose at least one event."),
     ] {

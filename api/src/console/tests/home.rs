@@ -117,7 +117,9 @@ async fn the_home_page_states_numbers_rates_and_sums_that_agree() {
     let space = "\u{a0}";
     for part in [
         // Three payments of 25.00, without the one of 31 days ago and without the payout.
-        "Collected USD 75.00 Payments 6 3 succeeded Success rate 75%",
+        "Collected USD 75.00 ▲ 200% · 30 days before: USD 25.00 Payments 6 3 succeeded \
+         ▲ 500% · 30 days before: 1 Success rate 75%",
+        "▼ 25 points · 30 days before: 100%",
         "Unknown 1 USD 25.00",
         "Why payments fail",
         "1. Not enough money",
@@ -143,7 +145,36 @@ async fn the_home_page_states_numbers_rates_and_sums_that_agree() {
         .await;
     let text = words(&payouts).replace(space, " ");
     assert!(
-        text.contains("Paid out USD 25.00 Payouts 1 1 succeeded Success rate 100%"),
+        text.contains(
+            "Paid out USD 25.00 7 days before: USD 0.00 Payouts 1 1 succeeded 7 days before: 0 \
+             Success rate 100%"
+        ),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn today_is_compared_with_yesterday_until_the_same_hour() {
+    let (world, cookie) = World::with_owner().await;
+    world.stored(0, vec![succeeded()]).await;
+    // It is 10 o'clock: one of yesterday's came at that time, one at 5, and two in the afternoon.
+    for hours in [24, 29, 20, 18] {
+        world.stored(hours, vec![succeeded()]).await;
+    }
+    let path = world.in_app("home?days=1");
+    let text = words(&world.get(&path, &cookie).await).replace('\u{a0}', " ");
+    let compared = "Payments 1 1 succeeded ▼ 50% · Yesterday until this hour: 2";
+    assert!(text.contains(compared), "{text}");
+    // Of seven days, all but the last are compared as a whole.
+    let path = world.in_app("home?days=7");
+    for hours in [6 * 24, 7 * 24, 7 * 24 - 5, 8 * 24 - 5, 13 * 24] {
+        world.stored(hours, vec![declined(false)]).await;
+    }
+    let text = words(&world.get(&path, &cookie).await).replace('\u{a0}', " ");
+    let compared = "Payments 6 5 succeeded ▲ 100% · 7 days before: 3";
+    assert!(text.contains(compared), "{text}");
+    assert!(
+        text.contains("Collected USD 125.00 7 days before: USD 0.00"),
         "{text}"
     );
 }

@@ -50,7 +50,8 @@ pub struct AppSettings {
     /// Whether payouts are accepted with a public key. Everyone who reads the public key in a page
     /// or an app can then spend the merchant's float.
     pub unsafe_payouts_with_public_key: bool,
-    /// Logo of the checkout page: PNG, JPEG or WebP of at most 20 KiB as `data:image/png;base64,…`.
+    /// Path of the logo on the server, which changes with the picture. `PUT /apps/{app}/logo`
+    /// uploads it.
     pub logo: Option<String>,
     /// Colour of buttons and links on the checkout page, `#rrggbb`. White text on it must have a
     /// contrast of at least 4.5 to 1.
@@ -166,10 +167,6 @@ pub struct SettingsChange {
     #[serde(default, deserialize_with = "nullable")]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    pub logo: Option<Option<String>>,
-    #[serde(default, deserialize_with = "nullable")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
     pub accent_colour: Option<Option<String>>,
     #[serde(default, deserialize_with = "nullable")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,15 +195,17 @@ impl From<&access::App> for App {
             icon_url: app.icon_url.clone(),
             website_url: app.website_url.clone(),
             is_enabled: app.is_enabled,
-            settings: (&app.settings).into(),
+            settings: AppSettings::of(app),
             created_at: app.created_at.into(),
             updated_at: app.updated_at.into(),
         }
     }
 }
 
-impl From<&access::AppSettings> for AppSettings {
-    fn from(settings: &access::AppSettings) -> Self {
+impl AppSettings {
+    fn of(app: &access::App) -> Self {
+        let settings = &app.settings;
+        let logo = settings.logo.as_ref();
         Self {
             merchant_email: settings.merchant_email.clone(),
             notify_merchant: settings.notify_merchant,
@@ -215,7 +214,7 @@ impl From<&access::AppSettings> for AppSettings {
             locale: settings.locale.clone(),
             conversion: settings.conversion,
             unsafe_payouts_with_public_key: settings.unsafe_payouts_with_public_key,
-            logo: settings.logo.clone(),
+            logo: logo.map(|logo| logo.path(app.id)),
             accent_colour: settings.accent_colour.clone(),
             support_email: settings.support_email.clone(),
             support_phone: settings.support_phone.clone(),
@@ -304,7 +303,7 @@ impl SettingsChange {
             unsafe_payouts_with_public_key: self
                 .unsafe_payouts_with_public_key
                 .unwrap_or(now.unsafe_payouts_with_public_key),
-            logo: text(self.logo, &now.logo),
+            logo: now.logo.clone(),
             accent_colour: text(self.accent_colour, &now.accent_colour),
             support_email: text(self.support_email, &now.support_email),
             support_phone: text(self.support_phone, &now.support_phone),

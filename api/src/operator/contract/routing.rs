@@ -287,6 +287,18 @@ pub struct Health {
     pub succeeded: u32,
     /// Whether the provider lately reported too little money in the merchant's account.
     pub short_of_funds: bool,
+    /// Last call that failed by the provider's fault, since the start of the process. Null: none,
+    /// or the health is that of a simulation.
+    pub last_fault: Option<LastFault>,
+}
+
+/// Call that failed by the provider's fault.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct LastFault {
+    #[schema(value_type = String, format = DateTime)]
+    pub at: IsoTimestamp,
+    /// In the words of the gateway or the provider.
+    pub message: String,
 }
 
 /// Circuit breaker. While it is open, the connection only gets probes and what no other can serve.
@@ -323,6 +335,7 @@ impl From<&HealthNumbers> for Health {
             ended: numbers.ended,
             succeeded: numbers.succeeded,
             short_of_funds: numbers.short_of_funds,
+            last_fault: None,
         }
     }
 }

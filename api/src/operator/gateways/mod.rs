@@ -28,6 +28,7 @@ use utoipa_axum::routes;
 use super::error::{Answer, Refused, internal, not_found};
 use super::input::{accepted, created};
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::reason;
 use crate::state::ApiState;
 
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -93,7 +94,8 @@ async fn taken(state: &ApiState, added: Result<Arc<Version>, LifeError>) -> Answ
 
 impl From<LifeError> for Refused {
     fn from(error: LifeError) -> Self {
-        let problem = |code| Problem::new(code, sentence(&error));
+        let because = reason::of_gateway(&error);
+        let problem = |code| Problem::new(code, sentence(&error)).because(because.clone());
         Self(match &error {
             LifeError::Refused(_) => problem(ErrorCode::GatewayRefused).into(),
             LifeError::NoConsent { .. } | LifeError::OtherFile { .. } => {

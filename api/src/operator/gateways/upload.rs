@@ -8,6 +8,7 @@ use switchyard_gateway_host::{Gateways, Incoming, LifeError};
 
 use super::super::error::Refused;
 use crate::error::{ErrorCode, Problem};
+use crate::reason;
 
 /// Writes the parts of a file to the data folder.
 pub async fn received<E>(
@@ -46,5 +47,6 @@ pub fn without_path(error: LifeError) -> Refused {
         if is_path { "the file" } else { word }
     });
     let sentence = format!("{}.", words.collect::<Vec<_>>().join(" "));
-    Refused(Problem::new(ErrorCode::GatewayRefused, sentence).into())
+    let problem = Problem::new(ErrorCode::GatewayRefused, sentence);
+    Refused(problem.because(reason::of_gateway(&error)).into())
 }

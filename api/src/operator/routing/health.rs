@@ -2,11 +2,12 @@
 
 use axum::extract::State;
 use switchyard_core::environment::Environment;
-use switchyard_core::ids::AppId;
+use switchyard_core::ids::{AppId, ConnectionId};
+use switchyard_engine::access::Access;
 
 use super::named;
 use crate::openapi::Success;
-use crate::operator::contract::routing::{ConnectionHealth, HealthFilter};
+use crate::operator::contract::routing::{ConnectionHealth, Health, HealthFilter, LastFault};
 use crate::operator::error::Answer;
 use crate::operator::input::{QueryParams, ok};
 use crate::state::ApiState;
@@ -28,18 +29,20 @@ pub async fn health(
     ok("Health fetched successfully", &views)
 }
 
+/// App and environment of a connection.
+pub fn owner(access: &Access, connection: ConnectionId) -> (AppId, Environment) {
+    let known = access.connection(connection);
+    let owner = known.map(|connection| (connection.app, connection.environment));
+    // The test gateway's own connection in sandbox has its app's id, and no row.
+    owner.unwrap_or((AppId::new(connection.ulid()), Environment::Sandbox))
+}
+
 /// Returns the recent health of the connections that the filter selects.
 pub fn connection_health(state: &ApiState, filter: &HealthFilter) -> Vec<ConnectionHealth> {
     let access = state.engine().access();
     let mut views = Vec::new();
-    for (key, heard) in state.engine().health() {
-        let connection = access.connection(key.connection);
-        let owner = connection
-            .as_ref()
-            .map(|connection| (connection.app, connection.environment));
-        // The test gateway's own connection in sandbox has its app's id, and no row.
-        let (app, environment) =
-            owner.unwrap_or((AppId::new(key.connection.ulid()), Environment::Sandbox));
+    for (key, heard, fault) in state.engine().health() {
+        let (app, environment) = owner(access, key.connection);
         if filter.app.is_some_and(|wanted| wanted != app)
             || filter
                 .environment
@@ -52,7 +55,13 @@ pub fn connection_health(state: &ApiState, filter: &HealthFilter) -> Vec<Connect
             environment,
             kind: key.kind,
             method: key.method,
-            health: (&heard.numbers).into(),
+            health: Health {
+                last_fault: fault.map(|fault| LastFault {
+                    at: fault.at.into(),
+                    message: fault.why,
+                }),
+                ..(&heard.numbers).into()
+            },
         });
     }
     views

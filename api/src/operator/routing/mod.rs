@@ -11,7 +11,7 @@ use switchyard_core::ids::ConnectionId;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use self::health::connection_health;
+pub use self::health::{connection_health, owner};
 pub use self::rules::{check_rules, replace_rules};
 use super::contract::routing::NamedConnection;
 use crate::state::ApiState;

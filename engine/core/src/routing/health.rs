@@ -30,6 +30,14 @@ pub struct RecentResults {
     pub faults_per_mille: u32,
 }
 
+/// Last call that failed by the provider's fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastFault {
+    pub at: Timestamp,
+    /// In the words of the gateway or the provider.
+    pub why: String,
+}
+
 /// Health of all connections, as observed by this process.
 #[derive(Debug)]
 pub struct Health {
@@ -45,6 +53,7 @@ struct HealthEntry {
     breaker: Breaker,
     ends: Window<END_BUCKETS>,
     short_of_funds_until: Option<Timestamp>,
+    last_fault: Option<LastFault>,
 }
 
 impl Health {
@@ -81,6 +90,12 @@ impl Health {
         condition.breaker.note(verdict.works?, began, now)
     }
 
+    /// Notes why the last call failed, for people.
+    pub fn note_fault(&mut self, key: &Key, why: &str, now: Timestamp) {
+        let why = why.to_owned();
+        self.condition(key).last_fault = Some(LastFault { at: now, why });
+    }
+
     /// Recent results of a connection with a method.
     pub fn recent(&self, key: &Key, now: Timestamp) -> RecentResults {
         let known = self.young.get(key).or_else(|| self.old.get(key));
@@ -109,12 +124,15 @@ impl Health {
     }
 
     /// All entries, in the order of the keys.
-    pub fn all(&self, now: Timestamp) -> Vec<(Key, RecentResults)> {
+    pub fn all(&self, now: Timestamp) -> Vec<(Key, RecentResults, Option<LastFault>)> {
         let both = self.young.iter().chain(&self.old);
         let mut all: Vec<_> = both
-            .map(|(key, condition)| (key.clone(), condition.recent(now)))
+            .map(|(key, condition)| {
+                let fault = condition.last_fault.clone();
+                (key.clone(), condition.recent(now), fault)
+            })
             .collect();
-        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all.sort_by(|(one, ..), (other, ..)| one.cmp(other));
         all
     }
 
@@ -136,6 +154,7 @@ impl Default for HealthEntry {
             breaker: Breaker::default(),
             ends: Window::of(END_BUCKET),
             short_of_funds_until: None,
+            last_fault: None,
         }
     }
 }

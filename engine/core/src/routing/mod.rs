@@ -27,7 +27,7 @@ mod window;
 
 pub use breaker::BreakerTransition;
 pub use fee::{FeeRow, Percent};
-pub use health::{Health, Key, RecentResults};
+pub use health::{Health, Key, LastFault, RecentResults};
 pub use offer::{Eligibility, Offer};
 pub use plan::{ActiveRules, RouteRequest, plan};
 pub use roll::WeightedDraw;

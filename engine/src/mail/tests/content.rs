@@ -1,6 +1,7 @@
 //! Amounts and recipients of mails.
 
 use super::*;
+use crate::access::{Logo, NewApp};
 use switchyard_core::ids::{AttemptId, CaseId, ConnectionId};
 use switchyard_core::money::Amount;
 use switchyard_core::transaction::{Attempt, AttemptState, Case, CaseReason, Charge, Decision};
@@ -53,6 +54,47 @@ async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
     );
     assert!(text.contains("Voici ce que votre client reçoit"), "{text}");
     links_to_its_receipt(&mail, &tx, "fr");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_has_the_logo_of_its_app_in_itself() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server).await;
+    let account = room.access.create_account("Shops").await.unwrap().id;
+    let new = NewApp {
+        account,
+        name: "Café".to_owned(),
+        icon_url: None,
+        website_url: None,
+        settings: AppSettings::default(),
+    };
+    let app = room.access.create_app(new).await.unwrap().id;
+    let picture = image::DynamicImage::new_rgb8(20, 10);
+    let mut file = std::io::Cursor::new(Vec::new());
+    picture
+        .write_to(&mut file, image::ImageFormat::Png)
+        .unwrap();
+    let logo = Logo::from_file(file.into_inner()).await.unwrap();
+    let tx = succeeded(Environment::Live, Kind::Payment);
+    let mut mails = Vec::new();
+    for logo in [Some(logo.clone()), None] {
+        let app = room.access.change_logo(app, logo).await.unwrap();
+        room.send(&app, &tx, MailTo::Customer).await;
+        let received = server.received(mails.len() + 1).await;
+        mails.push(decoded(&received.last().unwrap().content));
+    }
+    let [with, without] = mails.try_into().unwrap();
+    let page = with["page"].as_str().unwrap();
+    assert!(
+        page.contains("src=\"cid:logo@switchyard\" alt=\"\""),
+        "{page}"
+    );
+    let sent = with["pictures"]["<logo@switchyard>"].as_str();
+    let expected = base16ct::lower::encode_string(logo.bytes());
+    assert_eq!(sent, Some(expected.as_str()));
+    assert!(!without["page"].as_str().unwrap().contains("<img"));
+    assert_eq!(without["pictures"], serde_json::json!({}));
+    assert!(!page.contains("http://"), "no external content");
 }
 
 #[tokio::test(flavor = "multi_thread")]

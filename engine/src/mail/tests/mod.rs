@@ -26,6 +26,7 @@ struct Room {
     ids: Ids,
     threads: ActorThreads,
     mails: Mails,
+    access: Access,
 }
 
 impl Room {
@@ -47,9 +48,10 @@ impl Room {
         let vault = Vault::new(&master, ids.clone());
         let options = Options::default();
         let access = Access::load(store.clone(), vault, clock.clone(), ids.clone(), options);
+        let access = access.await.unwrap();
         let dependencies = Dependencies {
             store: store.clone(),
-            access: access.await.unwrap(),
+            access: access.clone(),
             clock: clock.clone(),
             directory: Arc::new(Directory::new("switchyard")),
             service: "Switchyard".to_owned(),
@@ -66,6 +68,7 @@ impl Room {
             ids,
             threads,
             mails,
+            access,
         }
     }
 
@@ -233,7 +236,9 @@ fn decoded(mail: &str) -> serde_json::Value {
     let script = "import sys, json, email, email.policy\n\
                   m = email.message_from_bytes(sys.stdin.buffer.read(), policy=email.policy.default)\n\
                   body = lambda kind: m.get_body((kind,)).get_content()\n\
-                  print(json.dumps({**{k.lower(): str(v) for k, v in m.items()}, 'text': body('plain'), 'page': body('html')}))";
+                  pictures = {str(p['Content-ID']): p.get_content().hex() for p in m.walk() if p.get_content_maintype() == 'image'}\n\
+                  print(json.dumps({**{k.lower(): str(v) for k, v in m.items()}, 'text': body('plain'), 'page': body('html'), \
+                  'pictures': pictures}))";
     let python = std::process::Command::new("python3")
         .args(["-c", script])
         .stdin(std::process::Stdio::piped())

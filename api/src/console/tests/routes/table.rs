@@ -155,6 +155,7 @@ pub const ROUTES: &[Row] = &[
     get("*/settings", Of(ViewAppSettings)),
     post("*/settings", "do=preview", Of(ManageAppSettings)),
     post("*/settings", "do=save", Of(ManageAppSettings)),
+    post("*/settings/logo", "do=upload", Of(ManageAppSettings)),
     get("*/audit", Of(ViewAudit)),
     get("/installation", Of(ViewGateways)),
     get("/installation/gateways", Of(ViewGateways)),

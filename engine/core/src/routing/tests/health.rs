@@ -336,7 +336,10 @@ fn the_health_of_every_connection_is_shown_in_order() {
     for key in &keys {
         health.note(key, verdict(true), START, START);
     }
-    let shown = health.all(START).into_iter().map(|(key, _)| key.connection);
+    let shown = health
+        .all(START)
+        .into_iter()
+        .map(|(key, ..)| key.connection);
     assert_eq!(shown.collect::<Vec<_>>(), [id(1), id(2)]);
 }
 
@@ -392,4 +395,18 @@ fn twenty_calls_open_a_breaker_and_the_twentieth_plan_is_a_probe() {
     for plan in 1..=40 {
         assert_eq!(breaker.grant(now), plan % 20 == 0, "plan {plan}");
     }
+}
+
+#[test]
+fn the_last_fault_of_a_connection_is_kept_with_its_time() {
+    let mut health = Health::new(100);
+    health.note(&key(), verdict(false), START, START);
+    assert_eq!(health.all(START)[0].2, None);
+    health.note_fault(&key(), "timeout", START);
+    health.note_fault(&key(), "HTTP 503", at(5_000));
+    let expected = LastFault {
+        at: at(5_000),
+        why: "HTTP 503".to_owned(),
+    };
+    assert_eq!(health.all(at(9_000))[0].2, Some(expected));
 }
