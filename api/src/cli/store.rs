@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use switchyard_store::{self as store, BackupSource, CheckReport, Record, RestoreTarget, Views};
+use switchyard_store::{
+    self as store, BackupSource, CheckReport, RecordState, RestoreTarget, Views,
+};
 
 use super::output::{Column, Output, aligned, print, visible};
 use super::shell::Shell;
@@ -284,16 +286,20 @@ fn as_text(report: &CheckReport) -> String {
 }
 
 /// End of the report about a sound store.
-fn sentence_about(record: Option<&Record>) -> String {
+fn sentence_about(record: Option<&RecordState>) -> String {
     match record {
         None => "The store is sound.".to_owned(),
-        Some(Record::Kept) => "The store is sound, this check does not find that damage. Stop the \
+        Some(RecordState::Kept) => {
+            "The store is sound, this check does not find that damage. Stop the \
                                server and check again: then the server does not report it any more."
-            .to_owned(),
-        Some(Record::Removed) => "The store is sound, and the server does not report that damage \
+                .to_owned()
+        }
+        Some(RecordState::Removed) => {
+            "The store is sound, and the server does not report that damage \
                                   any more."
-            .to_owned(),
-        Some(Record::NotRemoved(why)) => format!(
+                .to_owned()
+        }
+        Some(RecordState::NotRemoved(why)) => format!(
             "The store is sound. The record of that damage could not be removed, and the server \
              reports it until it is gone: {}",
             visible(why)

@@ -23,6 +23,7 @@ struct Secrets {
 /// When the text is not TOML.
 pub fn without_master_key(text: &str) -> Result<String, toml::de::Error> {
     let file: File = toml::from_str(text)?;
+    let values = texts_in(&toml::from_str(text)?);
     let mut text = text.to_owned();
     if let Some(key) = file.secrets.and_then(|secrets| secrets.master_key) {
         text.replace_range(key.span(), &format!("\"{NOTE}\""));
@@ -31,7 +32,6 @@ pub fn without_master_key(text: &str) -> Result<String, toml::de::Error> {
             text = text.replace(&key, NOTE);
         }
     }
-    let values = texts_in(&toml::from_str(&text)?);
     for place in key_like(&text).into_iter().rev() {
         if !values
             .iter()

@@ -111,8 +111,8 @@ async fn close(
     let found = found.ok_or_else(|| not_found("case"))?;
     note_transaction(found.transaction.id);
     if state.settings().second_person && found.case.reason.reports_money() {
-        let message = "People decide about money in this installation, and a token is none: the \
-                       case is still open.";
+        let message = "Operator tokens close no case about money in this installation: the case \
+                       is still open.";
         let hint = "An operator closes it in the console.";
         return Err(second_person_needed(message, hint).into());
     }

@@ -49,7 +49,7 @@ pub struct BackupContents {
     pub store: StoreSettings,
     gateways: PathBuf,
     settings_file: Option<PathBuf>,
-    /// Notified when a backup meets damage: a check tells whether it is in the store.
+    /// Notified when a backup finds damage. A check shows whether the store itself is damaged.
     pub suspected: Arc<Notify>,
 }
 
@@ -76,8 +76,7 @@ impl BackupContents {
             views,
         };
         let made = store::backup(source, to, BYTES_PER_SECOND, &mut |_| {});
-        use MaintenanceError::{Copy, Damaged};
-        if let Err(Damaged { .. } | Copy { .. }) = made {
+        if let Err(MaintenanceError::Damaged { .. }) = made {
             self.suspected.notify_one();
         }
         Ok(made?)
@@ -313,6 +312,33 @@ mod tests {
 
     fn noon() -> Timestamp {
         Timestamp::parse("2026-11-25T12:00:00.5Z").unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_backup_that_finds_damage_asks_for_a_check_and_one_without_room_does_not() {
+        let installation = Installation::new().await;
+        assert!(installation.store.close().await);
+        let contents = &installation.schedule.contents;
+        let is_asked = || {
+            let asked = contents.suspected.notified();
+            tokio::time::timeout(Duration::from_millis(10), asked)
+        };
+        let nowhere = installation.folder.path().join("file");
+        fs::write(&nowhere, "").unwrap();
+        assert!(
+            contents
+                .back_up(&nowhere.join("backup"), Views::Added)
+                .is_err()
+        );
+        assert!(is_asked().await.is_err());
+        let database = contents.store.path.join("sqlite/switchyard.sqlite3");
+        let mut bytes = fs::read(&database).unwrap();
+        let last = bytes.len() - 4_096 + 100;
+        bytes[last] ^= 1;
+        fs::write(&database, bytes).unwrap();
+        let to = installation.folder.path().join("backup");
+        assert!(contents.back_up(&to, Views::Added).is_err());
+        assert!(is_asked().await.is_ok());
     }
 
     #[tokio::test]

@@ -66,7 +66,8 @@ impl Engine {
             .await
     }
 
-    /// The same. `also`: rows of the caller that are committed with the resolution.
+    /// Settles the open attempt by a person's word. `also`: rows of the caller that are committed
+    /// with it.
     pub async fn resolve_with(
         &self,
         id: TransactionId,

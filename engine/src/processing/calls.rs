@@ -200,15 +200,8 @@ async fn ask_gateway(
         },
         state: attempt.gateway_state.clone(),
     };
-    if attempt.is_state_lost() {
-        return unsent(
-            "The store lost what the gateway had noted of this attempt, so the provider cannot be \
-             asked: look it up in the provider's records and settle it by hand."
-                .to_owned(),
-        );
-    }
-    if operation.submits() && !engine.may_move_money(tx.app) {
-        return unsent("The app was disabled before the call.".to_owned());
+    if let Some(why) = never_called(engine, tx, attempt, operation) {
+        return unsent(why.to_owned());
     }
     let candidate = &attempt.candidate;
     let Some(version) = version_of(engine, attempt) else {
@@ -272,6 +265,23 @@ fn version_of(engine: &Engine, attempt: &Attempt) -> Option<Arc<Version>> {
     let version = gateways.version(&candidate.gateway, &candidate.gateway_hash);
     let reader = || gateways.reader(&candidate.gateway);
     version.or_else(|| attempt.presumed.then(reader).flatten())
+}
+
+/// Reason for which no version of the gateway is called.
+fn never_called(
+    engine: &Engine,
+    tx: &Transaction,
+    attempt: &Attempt,
+    operation: Operation,
+) -> Option<&'static str> {
+    if attempt.is_state_lost() {
+        return Some(
+            "The store lost what the gateway had noted of this attempt, so the provider cannot be \
+             asked: look it up in the provider's records and settle it by hand.",
+        );
+    }
+    let is_disabled = operation.submits() && !engine.may_move_money(tx.app);
+    is_disabled.then_some("The app was disabled before the call.")
 }
 
 /// Reason for which the gateway is not called now.

@@ -1,5 +1,7 @@
 //! Provider ids that belong to several attempts of one connection. Such an id proves nothing about
-//! any of them, so each of them gets a case.
+//! any of them, so each of them gets a case. The case about the attempt that makes the id known is
+//! in the commit of its outcome. Those about the others follow it, and a crash in between loses
+//! them: the transactions that have the id are then found by a search for it.
 
 use super::calls::send_outcome;
 use super::commit::Step;
@@ -43,8 +45,8 @@ impl SharedId {
     }
 }
 
-/// The shared ids among those that `step` makes known. The commit conflicts if another attempt
-/// takes one of the others first.
+/// The shared ids among those that `step` makes known. The commit conflicts if another attempt gets
+/// first an id that was unknown here. A damaged index counts as a shared id.
 pub(super) async fn find(
     store: &Store,
     step: &Step,
@@ -60,8 +62,13 @@ pub(super) async fn find(
             name.require_unknown(batch);
             continue;
         }
-        let others = others_with(store, &name, after, attempt).await?;
-        if !others.is_empty() {
+        let (others, is_shared) = match others_with(store, &name, after, attempt).await {
+            Ok(others) => (others.clone(), !others.is_empty()),
+            // The outcome is stored nevertheless.
+            Err(error) if error.is_damaged() => (Vec::new(), true),
+            Err(error) => return Err(error),
+        };
+        if is_shared {
             shared.push(SharedId {
                 attempt: attempt.id,
                 provider_id,
@@ -72,14 +79,16 @@ pub(super) async fn find(
     Ok(shared)
 }
 
-/// Provider id of an attempt that may move money, if the step makes it known.
+/// Provider id of an attempt that may move money, if the step makes it known or makes the attempt
+/// one that may.
 fn new_id(step: &Step, attempt: &Attempt) -> Option<(Name, String)> {
-    let moves_money = attempt.state.is_open() || attempt.state == AttemptState::Succeeded;
+    let moves_money = |one: &Attempt| one.state.is_open() || one.state == AttemptState::Succeeded;
     let before = step.before.as_ref();
     let known = before.and_then(|before| before.attempt(attempt.id));
-    let is_new = known.is_none_or(|known| known.provider_id != attempt.provider_id);
+    let is_known =
+        known.is_some_and(|known| known.provider_id == attempt.provider_id && moves_money(known));
     let id = attempt.provider_id.as_ref();
-    let id = id.filter(|_| moves_money && is_new)?;
+    let id = id.filter(|_| moves_money(attempt) && !is_known)?;
     let name = Name::provider_id(attempt.candidate.connection, id)?;
     Some((name, id.clone()))
 }

@@ -169,10 +169,15 @@ fn copy_store(
             if let Some(place) = place {
                 backend.verify_log(&place)?; // and let the place go: a server may be started
             }
-            sqlite::copy::copy(&from, &folder, views, throttle, report).map_err(|error| {
-                MaintenanceError::Copy {
+            let copied = sqlite::copy::copy(&from, &folder, views, throttle, report);
+            copied.map_err(|error| match error.is_damage() {
+                true => MaintenanceError::Damaged {
+                    what: from.display().to_string(),
+                    faults: error.to_string(),
+                },
+                false => MaintenanceError::Copy {
                     reason: error.to_string(),
-                }
+                },
             })
         }
     }

@@ -42,12 +42,12 @@ pub struct RecordedDamage {
     /// A sentence.
     pub what: String,
     /// Its record after this check.
-    pub record: Record,
+    pub record: RecordState,
 }
 
 /// Record of damage after a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum RecordState {
     /// A process has the store open, or the store is not sound.
     Kept,
     Removed,
@@ -125,9 +125,9 @@ pub fn check(
     report.recorded = damage::recorded(path, store).map(|recorded| RecordedDamage {
         what: recorded.what,
         record: match may_settle.then(|| damage::settle(path)) {
-            None => Record::Kept,
-            Some(Ok(())) => Record::Removed,
-            Some(Err(why)) => Record::NotRemoved(why),
+            None => RecordState::Kept,
+            Some(Ok(())) => RecordState::Removed,
+            Some(Err(why)) => RecordState::NotRemoved(why),
         },
     });
     Ok(report)

@@ -1,5 +1,5 @@
 //! The damage that was found in an open store, and its record: a file beside the store, from which
-//! the store knows of the damage at once when it is opened again.
+//! the damage is known at once when the store is opened again.
 
 use std::fmt;
 use std::fs;
@@ -81,8 +81,8 @@ impl FoundDamage {
         self.record();
     }
 
-    /// Writes the record, unless there is no damage or it is written. The writer tries again with
-    /// each group of commits and when the store is closed: the disk may have been full.
+    /// Writes the record, unless there is no damage or it is written. The writer tries again once a
+    /// second while there are commits, and when the store is closed: the disk may have been full.
     pub fn record(&self) {
         if let Some((first, record)) = self.first.get().zip(self.record.as_ref()) {
             record.write(first);

@@ -39,7 +39,9 @@ impl From<KvError> for StoreError {
     fn from(error: KvError) -> Self {
         match error {
             KvError::Damaged { table, kind } => Self::Damaged { table, kind },
-            error @ (KvError::Failed(_) | KvError::DamagedDatabase(_)) => Self::Unavailable {
+            error @ (KvError::Failed(_)
+            | KvError::DamagedDatabase(_)
+            | KvError::UnreadablePage(_)) => Self::Unavailable {
                 reason: error.to_string(),
             },
         }

@@ -66,7 +66,7 @@ pub use self::backend::Backend;
 pub use self::backup::{BackupSource, Manifest, Views, backup, is_inside};
 pub use self::batch::{Batch, counts};
 pub use self::check::{
-    CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, Record, RecordedDamage, check,
+    CheckReport, CommitGroup, DamagedRow, MAX_DAMAGED, RecordState, RecordedDamage, check,
 };
 pub use self::copied::{CopyLock, lock_copy};
 pub use self::copier::{Copier, MakeBase};

@@ -166,11 +166,14 @@ impl Mark {
         self.note(&written);
     }
 
-    /// Makes the mark durable once a second. Called after the answers to a group.
-    pub(super) fn flush_when_due(&mut self) {
-        if self.flush_due_in() == Some(Duration::ZERO) {
+    /// Makes the mark durable once a second. Called after the answers to a group. Returns whether
+    /// it was due.
+    pub(super) fn flush_when_due(&mut self) -> bool {
+        let is_due = self.flush_due_in() == Some(Duration::ZERO);
+        if is_due {
             self.flush();
         }
+        is_due
     }
 
     /// Time until the mark has to be made durable. `None`: it is durable.
@@ -300,7 +303,7 @@ impl MarkPlace {
                 path,
                 fault: fault.clone(),
             },
-            KvError::Damaged { .. } => OpenError::DamagedDatabase {
+            KvError::Damaged { .. } | KvError::UnreadablePage(_) => OpenError::DamagedDatabase {
                 path,
                 fault: error.to_string(),
             },

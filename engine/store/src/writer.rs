@@ -129,6 +129,7 @@ impl Writer {
         if let Some(mark) = &mut self.mark {
             mark.flush();
         }
+        self.shared.damage.record();
         drop(self); // and with it the hold on the directory
         if let Some(closed) = closed {
             let _ = closed.send(has_stored_all); // whoever asked may have stopped waiting
@@ -149,10 +150,9 @@ impl Writer {
             }); // whoever asked may have stopped waiting
         }
         self.group = group;
-        if let Some(mark) = &mut self.mark {
-            mark.flush_when_due();
+        if self.mark.as_mut().is_some_and(Mark::flush_when_due) {
+            self.shared.damage.record();
         }
-        self.shared.damage.record();
     }
 
     /// Whether the backend has to be opened again.

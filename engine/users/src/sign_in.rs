@@ -265,7 +265,7 @@ impl Users {
             Some(code) => {
                 let secret = self.0.sealer.open(user.id, &stored.sealed);
                 let secret = secret.ok_or(UsersError::Seal)?;
-                // The authenticator goes by its own clock.
+                // Authenticator apps use the wall clock.
                 let now = self.0.clock.shown();
                 let period = totp::accepted_period(secret.expose(), &code, now, stored.last_period);
                 let Some(period) = period else {

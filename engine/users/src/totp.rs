@@ -64,8 +64,8 @@ impl TotpSetup {
 }
 
 /// Period of the code that is valid now, if it is `code` and its period is later than
-/// `last_period`. A last period that has not come yet counts for nothing: the machine's clock was
-/// wrong when its code was used.
+/// `last_period`. A last period in the future is ignored: the machine's clock was wrong when its
+/// code was used.
 pub(crate) fn accepted_period(
     secret: &[u8],
     code: &str,

@@ -98,7 +98,7 @@ pub(super) async fn approve(
     let (users, engine) = (page.state.users().clone(), page.state.engine().clone());
     let (id, signed) = (approval.id, permit.clone());
     let execution = execute(users, engine, signed, id, tx, proposed, signers);
-    // A task of its own: the memory follows the commit, also when the reader disconnects.
+    // A separate task: the in-memory state is updated also when the client disconnects.
     let executed = tokio::spawn(TraceContext::current().scope(execution)).await;
     match executed.map_err(|_| Failed::Unavailable)? {
         Ok(()) => Ok(Ok(address(page, &format!("/{id}?done=approved")))),

@@ -58,7 +58,7 @@ pub(super) async fn approve(
 ) -> Decided {
     let (users, api) = (page.state.users().clone(), page.state.api().clone());
     let execution = execute(users, api, permit.clone(), approval.id, proposed);
-    // A task of its own: the memory follows the commit, also when the reader disconnects.
+    // A separate task: the in-memory state is updated also when the client disconnects.
     let executed = tokio::spawn(execution).await;
     match executed.map_err(|_| Failed::Unavailable)? {
         Ok(()) => Ok(Ok(page.in_scope("routing?done=routing-approved"))),

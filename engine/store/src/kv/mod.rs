@@ -67,6 +67,9 @@ pub(super) enum KvError {
     /// Damage that is not the damage of one row.
     #[error("the database is damaged, restore a backup ({0})")]
     DamagedDatabase(String),
+    /// A page that the disk did not give. It may the next time.
+    #[error("a page of the database cannot be read ({0})")]
+    UnreadablePage(String),
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
     Damaged { table: &'static str, kind: String },
 }
@@ -75,7 +78,7 @@ impl KvError {
     /// Whether something was read that is not what was written.
     pub(super) fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged { .. } | Self::DamagedDatabase(_) => true,
+            Self::Damaged { .. } | Self::DamagedDatabase(_) | Self::UnreadablePage(_) => true,
             Self::Failed(_) => false,
         }
     }

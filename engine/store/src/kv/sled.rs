@@ -59,7 +59,7 @@ impl Sled {
         }
     }
 
-    /// The same without a look at the rows, for a check that reports each fault.
+    /// Opens the database without reading its rows, for a check that reports each fault.
     pub(crate) fn open_unread(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
         contained(|| Self::open_tree(path, cache_bytes))
     }
@@ -245,7 +245,7 @@ impl From<Error> for KvError {
                 Self::DamagedDatabase(format!("sled read damaged data{place}"))
             }
             Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Self::DamagedDatabase(format!("the file of sled was cut off: {error}"))
+                Self::UnreadablePage(error.to_string())
             }
             Error::Io(error) => Self::Failed(error.to_string()),
             other => Self::Failed(other.to_string()),
@@ -282,17 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_sled_cannot_read_is_damage_of_the_row_and_a_full_disk_is_not() {
+    fn a_page_that_sled_cannot_read_is_damage_and_a_full_disk_is_not() {
         let errors = [
-            (Error::Corruption { at: None, bt: () }, true),
-            (io::Error::from(io::ErrorKind::UnexpectedEof).into(), true),
-            (io::Error::from(io::ErrorKind::StorageFull).into(), false),
+            (Error::Corruption { at: None, bt: () }, true, true),
+            (Error::Io(io::ErrorKind::UnexpectedEof.into()), true, false),
+            (Error::Io(io::ErrorKind::StorageFull.into()), false, false),
         ];
-        for (error, is_damage) in errors {
+        for (error, is_damage, is_of_row) in errors {
             let error = KvError::from(error);
             assert_eq!(error.is_damage(), is_damage, "{error}");
             let of_row = read_failed(error, Table::Event, b"a");
-            assert_eq!(matches!(of_row, KvError::Damaged { .. }), is_damage);
+            assert_eq!(matches!(of_row, KvError::Damaged { .. }), is_of_row);
         }
     }
 

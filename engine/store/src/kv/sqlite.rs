@@ -291,27 +291,21 @@ static STATEMENTS: LazyLock<[Statements; Table::ALL.len()]> = LazyLock::new(|| {
 
 impl From<Error> for KvError {
     fn from(error: Error) -> Self {
-        let code = error.sqlite_error();
-        let is_damage = code.is_some_and(|code| {
-            matches!(
-                code.code,
-                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase
-            ) || LOST_PAGE.contains(&code.extended_code)
-        });
-        match is_damage {
-            true => Self::DamagedDatabase(error.to_string()),
-            false => Self::Failed(error.to_string()),
+        let text = error.to_string();
+        let Some(code) = error.sqlite_error() else {
+            return Self::Failed(text);
+        };
+        match (code.code, code.extended_code) {
+            (ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase, _) | (_, SQLITE_IOERR_DATA) => {
+                Self::DamagedDatabase(text)
+            }
+            // The disk failed, or the file was cut off.
+            (_, SQLITE_IOERR_READ | SQLITE_IOERR_SHORT_READ) => Self::UnreadablePage(text),
+            _ => Self::Failed(text),
         }
     }
 }
 
-/// Codes of a page that is not there any more: its checksum is wrong, the disk cannot read it, or
-/// the file was cut off.
-const LOST_PAGE: [i32; 3] = [
-    SQLITE_IOERR_DATA,
-    SQLITE_IOERR_READ,
-    SQLITE_IOERR_SHORT_READ,
-];
 pub(crate) const FILE: &str = "switchyard.sqlite3";
 /// Read-only connections that are kept open; more are opened when more threads read at a time.
 const IDLE_READERS: usize = 8;

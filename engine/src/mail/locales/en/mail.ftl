@@ -111,7 +111,10 @@ case-surplus = { $kind ->
    *[payment] More was received than was asked: return the surplus.
 }
 case-contradicting_success = The provider reported two different successes for one attempt, which may be the same money. Return nothing before it was compared with the provider’s records.
-case-ambiguous_provider_id = The provider used one id for two attempts.
+case-ambiguous_provider_id = { $kind ->
+    [payout] The provider used one id for two attempts. Compare both with its records before you send money again.
+   *[payment] The provider used one id for two attempts, and one charge may stand for both. Compare both with its records before you deliver.
+}
 case-success_contradicted = { $kind ->
     [payout] The provider reported the payout as sent, and later as failed. Do not send it again before this is cleared.
    *[payment] The provider reported money as received, and later the payment as failed. Deliver nothing and return nothing for it before this is cleared, whatever an earlier mail asked for.

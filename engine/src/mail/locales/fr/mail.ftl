@@ -110,7 +110,10 @@ case-surplus = { $kind ->
    *[payment] Le montant reçu dépasse le montant demandé : rendez la différence.
 }
 case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Ne rendez rien avant d’avoir comparé avec les relevés du prestataire.
-case-ambiguous_provider_id = Le prestataire a donné un même identifiant à deux tentatives.
+case-ambiguous_provider_id = { $kind ->
+    [payout] Le prestataire a donné un même identifiant à deux tentatives. Comparez les deux avec ses relevés avant d’envoyer de l’argent à nouveau.
+   *[payment] Le prestataire a donné un même identifiant à deux tentatives, et un seul débit peut valoir pour les deux. Comparez-les avec ses relevés avant de livrer.
+}
 case-success_contradicted = { $kind ->
     [payout] Le prestataire a annoncé l’envoi de l’argent, puis l’échec du versement. N’envoyez pas cet argent à nouveau avant que ce soit éclairci.
    *[payment] Le prestataire a annoncé un paiement reçu, puis son échec. Ne livrez et ne rendez rien pour ce paiement avant que ce soit éclairci, quoi qu’ait demandé un message précédent.
