@@ -26,6 +26,8 @@ use switchyard_tests::merchant::{Merchant, Reply, payout};
 
 const STAYS_PENDING: &str = "4149518162";
 const PAYS: &str = "4149518161";
+/// The number that the test gateway declines.
+const DECLINES: &str = "4149518163";
 const FAILS: &str = "4149518163";
 const ADDRESS: &str = "x-test-address";
 /// A queue and a call, on a busy machine.
@@ -322,6 +324,42 @@ async fn a_disabled_app_takes_no_new_money_and_its_pages_say_so() -> anyhow::Res
     let tx = engine.transaction(queued).await?.context("it")?;
     assert!(tx.attempts.is_empty(), "a payout was dispatched");
     assert!(!tx.state.is_final());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_payment_of_a_disabled_app_offers_no_other_try() -> anyhow::Result<()> {
+    let merchant = merchant(&Store::memory(), None, |_| {}).await?;
+    let tries = AppChange {
+        settings: Some(AppSettings {
+            checkout_attempts: 3,
+            ..merchant.bench.caller().app.settings.clone()
+        }),
+        ..AppChange::default()
+    };
+    set_app(&merchant, tries).await?;
+    let failed = payment(&merchant).await?;
+    let sealed = form(&merchant, &failed, DECLINES).await?;
+    let path = format!("/checkout/{failed}");
+    send(&merchant, &format!("{path}/confirm"), &sealed, None).await?;
+    eventually(
+        "another try is offered",
+        Duration::from_secs(20),
+        async || {
+            let page = get(&merchant, &path).await?;
+            Ok(page.text.contains("Another method").then_some(()))
+        },
+    )
+    .await?;
+    let disable = AppChange {
+        is_enabled: Some(false),
+        ..AppChange::default()
+    };
+    set_app(&merchant, disable).await?;
+    let page = get(&merchant, &path).await?;
+    assert!(!page.text.contains("Another method"), "{}", page.text);
+    let closed = "is not taking payments at the moment";
+    assert!(page.text.contains(closed), "{}", page.text);
     Ok(())
 }
 

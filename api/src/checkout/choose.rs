@@ -45,6 +45,7 @@ pub async fn get(request: CheckoutRequest) -> Response {
         Step::Choosing => {
             let asks = ["country", "other", "notice"].map(|name| request.query(name));
             if asks == [None; 3]
+                && request.context.app.is_enabled
                 && let Some(after) = again::after(&request).await
             {
                 return after;

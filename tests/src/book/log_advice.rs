@@ -38,6 +38,7 @@ pub const ADVICE: &[(&str, &[&str])] = &[
         &[
             "failed to ask about payments of before the restore",
             "failed to change a gateway",
+            "failed to change a logo in the console",
             "failed to change an app in the console",
             "failed to change exchange rates",
             "failed to count open cases",

@@ -77,7 +77,7 @@ pub(super) const USERS: &[Uses] = &[
     (
         "change",
         &[
-            "audit", "error", "link", "role", "rows", "token", "user", "users",
+            "audit", "error", "link", "role", "rows", "set", "token", "user", "users",
         ],
     ),
     ("error", &["password", "refusal"]),
