@@ -1,5 +1,6 @@
 //! `switchyard apps`.
 
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -7,6 +8,7 @@ use clap::{Args, Subcommand};
 use reqwest::Method;
 use serde::de::DeserializeOwned;
 use switchyard_core::ids::AccountId;
+use switchyard_core::limits::LOGO_FILE_BYTES;
 use switchyard_core::money::Correction;
 
 use super::client::{Answer, Client, query};
@@ -206,8 +208,11 @@ impl Apps {
                     out.done(&client.delete(&path).await?)?;
                     return Ok(());
                 };
-                let read = std::fs::read(&file);
-                let read = read.with_context(|| format!("cannot read {}", file.display()))?;
+                let mut read = Vec::new();
+                // One byte more than is allowed: the server names the limit.
+                std::fs::File::open(&file)
+                    .and_then(|open| open.take(LOGO_FILE_BYTES as u64 + 1).read_to_end(&mut read))
+                    .with_context(|| format!("cannot read {}", file.display()))?;
                 out.fields::<App>(&client.upload(Method::PUT, &path, read).await?)?;
             }
             Self::Enable { app } => out.fields(&switch(client, app.as_deref(), true).await?)?,

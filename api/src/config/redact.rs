@@ -23,13 +23,14 @@ struct Secrets {
 /// When the text is not TOML.
 pub fn without_master_key(text: &str) -> Result<String, toml::de::Error> {
     let file: File = toml::from_str(text)?;
-    let values = texts_in(&toml::from_str(text)?);
+    let mut values = texts_in(&toml::from_str(text)?);
     let mut text = text.to_owned();
     if let Some(key) = file.secrets.and_then(|secrets| secrets.master_key) {
         text.replace_range(key.span(), &format!("\"{NOTE}\""));
-        let key = key.into_inner();
+        let key = key.get_ref().trim();
+        values.retain(|value| value.trim() != key);
         if !key.is_empty() {
-            text = text.replace(&key, NOTE);
+            text = text.replace(key, NOTE);
         }
     }
     for place in key_like(&text).into_iter().rev() {
@@ -131,6 +132,8 @@ mod tests {
             let written = |text: &str| text.replace("KEY", &key).replace("HASH", &hash);
             assert_eq!(without_master_key(&written(file)).unwrap(), written(left));
         }
+        let lines = format!("secrets.master_key = \"\"\"\n{key}\n\"\"\" # old: {key} x\n");
+        assert!(!without_master_key(&lines).unwrap().contains(&key));
         let active = format!("# {}\nsecrets.master_key = \"{key}\"\n", key.to_uppercase());
         let left = without_master_key(&active).unwrap();
         assert!(!left.to_lowercase().contains(&key.to_lowercase()), "{left}");

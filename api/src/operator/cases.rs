@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use switchyard_core::ids::CaseId;
+use switchyard_core::transaction::CaseReason;
 use switchyard_engine::access::Operator;
 use switchyard_records::CaseQuery;
 use utoipa_axum::router::OpenApiRouter;
@@ -110,7 +111,9 @@ async fn close(
     let found = state.engine().case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
     note_transaction(found.transaction.id);
-    if state.settings().second_person && found.case.reason.reports_money() {
+    let reason = found.case.reason;
+    let is_about_money = reason.reports_money() || reason == CaseReason::AmbiguousProviderId;
+    if state.settings().second_person && is_about_money {
         let message = "Operator tokens close no case about money in this installation: the case \
                        is still open.";
         let hint = "An operator closes it in the console.";
@@ -132,7 +135,7 @@ const PER_PAGE: usize = 20;
 mod tests {
     use std::sync::Arc;
 
-    use switchyard_core::transaction::{AttemptState, CaseReason, State as Stage};
+    use switchyard_core::transaction::{AttemptState, State as Stage};
     use switchyard_records::CaseFound;
 
     use serde_json::json;
@@ -150,7 +153,8 @@ mod tests {
         for (second_person, reason, status) in [
             (true, CaseReason::SuccessContradicted, 403),
             (true, CaseReason::Surplus, 403),
-            (true, CaseReason::AmbiguousProviderId, 200),
+            (true, CaseReason::AmbiguousProviderId, 403),
+            (true, CaseReason::NoFinalAnswer, 200),
             (false, CaseReason::SuccessContradicted, 200),
         ] {
             let settings = HttpSettings {

@@ -107,7 +107,7 @@ impl Gateways {
             until: drive::deadline(gateway, operation),
         };
         let report = drive.run(&mut Value::Null).await.and_then(|message| {
-            let ready: Ready<CallbackResult> = drive.read(&message)?;
+            let ready: Ready<CallbackResult> = drive.read_end(&message, "/outcome/outcome")?;
             drive.last(None, &ready.log, &mut Value::Null);
             Ok(ready.outcome)
         });

@@ -25,6 +25,7 @@ use super::egress;
 use super::host::StepError;
 use super::journal::JournalWriter;
 use super::library::Step;
+use super::malformed;
 use super::redact::Redactor;
 use super::throttled_io::sha256;
 use super::version::Version;
@@ -147,6 +148,20 @@ impl CallDriver<'_> {
     ) -> Result<T, CallFailure> {
         serde_json::from_slice(message)
             .map_err(|error| self.no_outcome(&format!("its answer cannot be understood: {error}")))
+    }
+
+    /// Reads the end of a call whose outcome is at the JSON pointer `place`. A malformed outcome that
+    /// reports money is a success of an unreadable amount.
+    pub(super) fn read_end<T: serde::de::DeserializeOwned>(
+        &self,
+        message: &[u8],
+        place: &str,
+    ) -> Result<T, CallFailure> {
+        self.read(message)
+            .or_else(|failure| match malformed::keep_money(message, place) {
+                Some(kept) => self.read(&kept),
+                None => Err(failure),
+            })
     }
 
     fn write(&self, message: &impl serde::Serialize) -> Result<Vec<u8>, CallFailure> {

@@ -30,6 +30,7 @@ mod journal;
 mod library;
 mod life;
 mod list;
+mod malformed;
 mod not_found;
 mod options;
 mod outcome;
@@ -332,7 +333,7 @@ impl Gateways {
             until: drive::deadline(&gateway, operation),
         };
         let reported = drive.run(&mut state).await.and_then(|message| {
-            let ready: Ready<switchyard_gateway::Outcome> = drive.read(&message)?;
+            let ready: Ready<switchyard_gateway::Outcome> = drive.read_end(&message, "/outcome")?;
             drive.last(ready.state, &ready.log, &mut state);
             Ok(ready.outcome)
         });

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -25,7 +25,8 @@ pub(super) struct FoundDamage {
 /// The file of a store that holds the damage found first.
 struct Record {
     path: PathBuf,
-    store: Ulid,
+    /// Identities of the store: the present one, and those of its earlier copies.
+    stores: Vec<Ulid>,
     state: Mutex<State>,
 }
 
@@ -49,15 +50,19 @@ impl FoundDamage {
     /// `before` was restored, and its damage is not known. The record is written again when the
     /// store has got a new identity.
     pub fn open(path: &Path, before: Option<Ulid>, store: Ulid) -> Self {
+        let known = recorded(path, before);
+        let mut stores = vec![store];
+        let earlier = known.iter().flat_map(|known| &known.stores);
+        stores.extend(earlier.filter(|earlier| **earlier != store));
         let found = Self {
             first: OnceLock::new(),
             record: Some(Record {
                 path: path_of(path),
-                store,
+                stores,
                 state: Mutex::new(State::NotWritten),
             }),
         };
-        if let Some(known) = recorded(path, before) {
+        if let Some(known) = known {
             tracing::error!(
                 damage = known.what,
                 "store damage known since an earlier run"
@@ -99,7 +104,7 @@ impl Record {
         if *state == State::Written {
             return;
         }
-        let text = written(&[self.store], what);
+        let text = written(&self.stores, what);
         *state = match replace_durably(&self.path, text.as_bytes()) {
             Ok(()) => State::Written,
             Err(error) => {
@@ -135,7 +140,11 @@ fn read(path: &Path) -> io::Result<String> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a file"));
     }
-    fs::read_to_string(path)
+    let mut text = String::new();
+    fs::File::open(path)?
+        .take(RECORD_BYTES)
+        .read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn written(stores: &[Ulid], what: &str) -> String {
@@ -198,3 +207,5 @@ fn path_of(store: &Path) -> PathBuf {
 }
 
 const CHECKSUM: &str = "checksum ";
+/// Longest record that is read. A sentence about damage has some hundred bytes.
+const RECORD_BYTES: u64 = 64 * 1024;

@@ -139,12 +139,11 @@ pub(super) fn before(kv: &dyn Kv, changes: &[Change<'_>]) -> Result<Vec<Row>, Kv
 /// disk, and the writer must outlive that to reopen them.
 pub(super) fn contained<T>(work: impl FnOnce() -> Result<T, KvError>) -> Result<T, KvError> {
     // Unwind safety: after an error the backend is closed and opened again, its state is not used.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(KvError::Failed(
-            "the backend has panicked, its message is in the log".to_owned(),
-        ))
-    })
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|_| Err(KvError::Failed(PANICKED.to_owned())))
 }
+
+const PANICKED: &str = "the backend has panicked, its message is in the log";
 
 impl From<std::io::Error> for KvError {
     fn from(error: std::io::Error) -> Self {

@@ -25,7 +25,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use self::contents::Contents;
 use super::checksum::read_failed;
-use super::{Kv, KvError, Row, Scan, WriteFailed, before, contained};
+use super::{Kv, KvError, PANICKED, Row, Scan, WriteFailed, before, contained};
 use crate::batch::Change;
 use crate::table::Table;
 use crate::{Direction, KeyValues};
@@ -61,7 +61,11 @@ impl Sled {
 
     /// Opens the database without reading its rows, for a check that reports each fault.
     pub(crate) fn open_unread(path: &Path, cache_bytes: u64) -> Result<Self, KvError> {
-        contained(|| Self::open_tree(path, cache_bytes))
+        contained(|| Self::open_tree(path, cache_bytes)).map_err(|error| match error {
+            // sled panics on some damage of its file.
+            KvError::Failed(reason) if reason == PANICKED => KvError::DamagedDatabase(reason),
+            error => error,
+        })
     }
 
     /// The difference between the rows and the contents that were written. `None`: there is none.

@@ -327,7 +327,10 @@ async fn a_store_gets_no_new_identity_that_its_record_of_damage_cannot_name() {
         assert!(crate::damage::recorded(&path, Some(known)).is_some());
     }
     assert!(crate::damage::recorded(&path, Some(other)).is_none());
-    assert_eq!(home.open().damage().unwrap().as_str(), "a row is damaged");
+    let store = home.open();
+    assert_eq!(store.damage().unwrap().as_str(), "a row is damaged");
+    // An older copy of the store has the older identity.
+    assert!(crate::damage::recorded(&path, Some(before)).is_some());
 }
 
 /// sled reads on behind a damaged change in its log, and shows the rows before it.
