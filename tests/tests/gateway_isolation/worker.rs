@@ -158,7 +158,10 @@ async fn a_worker_that_forges_its_answer_and_computes_on_is_ended_and_named() {
     eventually("its end", Duration::from_secs(60), ended)
         .await
         .unwrap();
-    let reason = gateway.last_worker_death().unwrap();
+    let death = || async { Ok(gateway.last_worker_death()) };
+    let reason = eventually("the record of its end", Duration::from_secs(20), death)
+        .await
+        .unwrap();
     assert!(
         reason.contains("used CPU time while none of its steps was open"),
         "{reason}"
