@@ -150,8 +150,8 @@ impl CallDriver<'_> {
             .map_err(|error| self.no_outcome(&format!("its answer cannot be understood: {error}")))
     }
 
-    /// Reads the end of a call whose outcome is at the JSON pointer `place`. A malformed outcome that
-    /// reports money is a success of an unreadable amount.
+    /// Reads the end of a call, whose outcome is at the JSON pointer `place`. A malformed outcome
+    /// that reports money is a success of an unreadable amount.
     pub(super) fn read_end<T: serde::de::DeserializeOwned>(
         &self,
         message: &[u8],
