@@ -105,7 +105,7 @@ impl Fields {
         Ok(fields)
     }
 
-    /// Reads a form with a file in the field `file`: the fields before it, and then `take` reads the
+    /// Reads a form with a file in the field `file`: the fields before it, then `take` reads the
     /// file as it arrives. The token and the number of the form come before the file, so nothing of
     /// it is read without them.
     pub async fn with_file(

@@ -84,6 +84,6 @@ pub async fn received<E>(
     })
 }
 
-/// Bytes of a file that is too large that are read all the same: a client that still sends when the
-/// connection is closed does not see the response.
+/// Bytes that are still read of a file that is too large: a client that sends when the connection is
+/// closed does not see the response.
 const READ_BYTES: usize = 16 * LOGO_FILE_BYTES;

@@ -74,7 +74,7 @@ impl Logo {
         // A semaphore that is never closed always has a permit in the end.
         let _turn = DECODING.acquire().await.map_err(|_| LogoError::Damaged)?;
         let encoding = tokio::task::spawn_blocking(move || encoded(&file));
-        // A decoder that panics has met a file for which it was not written.
+        // A panic of the decoder means a malformed file.
         let bytes = encoding.await.map_err(|_| LogoError::Damaged)??;
         let media_type = "image/png";
         Ok(Self(Arc::new(Picture { media_type, bytes })))

@@ -246,7 +246,7 @@ impl Engine {
     }
 }
 
-/// Why a call failed, in the words of the gateway or the provider.
+/// Reason of a failed call, as the gateway or the provider states it.
 fn fault(outcome: &Outcome) -> Option<&str> {
     match outcome {
         Outcome::Declined(decline) => {

@@ -1,5 +1,5 @@
 //! Renders a queued mail as subject, plain text and HTML, without scripts or external content. The
-//! merchant's logo, the only picture, is part of the mail: nobody can see when a mail is opened.
+//! merchant's logo, the only picture, is part of the mail: opening a mail sends no request.
 
 use std::time::{Duration, SystemTime};
 

@@ -62,19 +62,18 @@ pub(super) async fn find(
             name.require_unknown(batch);
             continue;
         }
-        let (others, is_shared) = match others_with(store, &name, after, attempt).await {
-            Ok(others) => (others.clone(), !others.is_empty()),
+        let others = match others_with(store, &name, after, attempt).await {
+            Ok(others) if others.is_empty() => continue,
+            Ok(others) => others,
             // The outcome is stored nevertheless.
-            Err(error) if error.is_damaged() => (Vec::new(), true),
+            Err(error) if error.is_damaged() => Vec::new(),
             Err(error) => return Err(error),
         };
-        if is_shared {
-            shared.push(SharedId {
-                attempt: attempt.id,
-                provider_id,
-                others,
-            });
-        }
+        shared.push(SharedId {
+            attempt: attempt.id,
+            provider_id,
+            others,
+        });
     }
     Ok(shared)
 }

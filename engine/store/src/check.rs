@@ -41,7 +41,7 @@ pub struct CheckReport {
 pub struct RecordedDamage {
     /// A sentence.
     pub what: String,
-    /// Its record after this check.
+    /// State of the record after this check.
     pub record: RecordState,
 }
 

@@ -224,8 +224,8 @@ pub enum DeclineReason {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     pub currency: String,
-    /// Units of the smallest coin. A value that is no whole number in the range is read as an end of
-    /// the range, which the engine rejects as an amount: the outcome that names it stays readable.
+    /// Units of the smallest coin. A value that is no whole number in the range is read as an end
+    /// of the range, which the engine rejects as an amount: the outcome stays readable.
     #[serde(
         default,
         deserialize_with = "minor_units",
