@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use switchyard_gateway::wire::Ready;
 use switchyard_gateway::{Callback as RawRequest, CallbackResult};
 
 use super::drive::{self, CallDriver, CallFailure};
 use super::journal::{JournalWriter, ProviderCall};
+use super::malformed;
 use super::redact::Redactor;
 use super::{Gateways, Operation, Version, outcome};
 use switchyard_core::environment::Environment;
@@ -107,7 +107,7 @@ impl Gateways {
             until: drive::deadline(gateway, operation),
         };
         let report = drive.run(&mut Value::Null).await.and_then(|message| {
-            let ready: Ready<CallbackResult> = drive.read_end(&message, "/outcome/outcome")?;
+            let ready = drive.read_end(&message, malformed::report)?;
             drive.last(None, &ready.log, &mut Value::Null);
             Ok(ready.outcome)
         });

@@ -14,7 +14,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 use switchyard_gateway::wire::{
     Begin, Effect, EffectError, EffectErrorKind, EffectResult, Failed, HttpRequest, HttpResponse,
-    LogLevel, LogLine, Operation, Pending, Resume, Sent,
+    LogLevel, LogLine, Operation, Pending, Ready, Resume, Sent,
 };
 use switchyard_gateway::{Environment as WireEnvironment, FaultKind};
 use tokio::time::Instant;
@@ -25,7 +25,6 @@ use super::egress;
 use super::host::StepError;
 use super::journal::JournalWriter;
 use super::library::Step;
-use super::malformed;
 use super::redact::Redactor;
 use super::throttled_io::sha256;
 use super::version::Version;
@@ -150,18 +149,14 @@ impl CallDriver<'_> {
             .map_err(|error| self.no_outcome(&format!("its answer cannot be understood: {error}")))
     }
 
-    /// Reads the end of a call, whose outcome is at the JSON pointer `place`. A malformed outcome
-    /// that reports money is a success of an unreadable amount.
+    /// Reads the end of a call. `kept`: the end in a malformed message.
     pub(super) fn read_end<T: serde::de::DeserializeOwned>(
         &self,
         message: &[u8],
-        place: &str,
-    ) -> Result<T, CallFailure> {
+        kept: fn(&[u8]) -> Option<Ready<T>>,
+    ) -> Result<Ready<T>, CallFailure> {
         self.read(message)
-            .or_else(|failure| match malformed::keep_money(message, place) {
-                Some(kept) => self.read(&kept),
-                None => Err(failure),
-            })
+            .or_else(|failure| kept(message).ok_or(failure))
     }
 
     fn write(&self, message: &impl serde::Serialize) -> Result<Vec<u8>, CallFailure> {

@@ -51,7 +51,6 @@ use std::time::Duration;
 use serde_json::Value;
 use switchyard_gateway::manifest::FieldOption;
 pub use switchyard_gateway::manifest::Manifest;
-use switchyard_gateway::wire::Ready;
 pub use switchyard_gateway::{
     ConfigCheck, Direction, ListedState, Money, Operation, Options, manifest,
 };
@@ -333,7 +332,7 @@ impl Gateways {
             until: drive::deadline(&gateway, operation),
         };
         let reported = drive.run(&mut state).await.and_then(|message| {
-            let ready: Ready<switchyard_gateway::Outcome> = drive.read_end(&message, "/outcome")?;
+            let ready = drive.read_end(&message, malformed::outcome)?;
             drive.last(ready.state, &ready.log, &mut state);
             Ok(ready.outcome)
         });

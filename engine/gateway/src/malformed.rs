@@ -1,56 +1,160 @@
-//! Malformed ends of calls: money that an outcome reports is not lost with the rest of it.
+//! Malformed ends of calls: money that one reports is not lost with the rest of it.
+//!
+//! An outcome that can be read counts, whatever is wrong beside it. An outcome that cannot be read
+//! and names money is a success of an amount that cannot be read.
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use switchyard_gateway::wire::{LogLevel, LogLine, Ready};
+use switchyard_gateway::{Amount, CallbackResult, Outcome};
 
-/// The message with a readable outcome in the place of the malformed one, if that reports money: a
-/// success of an amount that cannot be read. `place`: JSON pointer of the outcome. `None`: it
-/// reports no money, or the message is no JSON.
-pub(super) fn keep_money(message: &[u8], place: &str) -> Option<Vec<u8>> {
-    let mut message: Value = serde_json::from_slice(message).ok()?;
-    let outcome = message.pointer_mut(place)?;
-    let (kind, members) = outcome.as_object()?.iter().next()?;
-    let is_money = match kind.as_str() {
-        "succeeded" => true,
-        "pending" => members
-            .get("received")
-            .is_some_and(|received| !received.is_null()),
-        _ => false,
+#[derive(Deserialize)]
+struct End<'m> {
+    #[serde(borrow)]
+    outcome: &'m RawValue,
+    #[serde(borrow, default)]
+    state: Option<&'m RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Report<'m> {
+    #[serde(default)]
+    reference: Value,
+    #[serde(default)]
+    provider_id: Value,
+    #[serde(default)]
+    trusted: Value,
+    #[serde(borrow)]
+    outcome: Option<&'m RawValue>,
+    #[serde(default)]
+    refused: Value,
+}
+
+/// The end of a call in a malformed message. `None`: it names no money.
+pub(super) fn outcome(message: &[u8]) -> Option<Ready<Outcome>> {
+    let text = text(message);
+    let end: Option<End<'_>> = serde_json::from_str(&text).ok();
+    let state = end.as_ref().and_then(|end| end.state);
+    let state = state.and_then(|state| serde_json::from_str(state.get()).ok());
+    let outcome = match end {
+        Some(end) => read(end.outcome)?,
+        None => names_money(&text).then(|| unreadable(None))?,
     };
-    if !is_money {
+    Some(ready(outcome, state))
+}
+
+/// The end of a callback in a malformed message. `None`: it names no money, or no attempt.
+pub(super) fn report(message: &[u8]) -> Option<Ready<CallbackResult>> {
+    let text = text(message);
+    let end: End<'_> = serde_json::from_str(&text).ok()?;
+    let report: Report<'_> = serde_json::from_str(end.outcome.get()).ok()?;
+    if !report.refused.is_null() {
         return None;
     }
-    let provider_id = members.get("provider_id").and_then(Value::as_str);
-    let unreadable = json!({ "currency": "" });
-    *outcome = json!({ "succeeded": { "provider_id": provider_id, "amount": unreadable } });
-    serde_json::to_vec(&message).ok()
+    let result = CallbackResult {
+        reference: id(&report.reference),
+        provider_id: id(&report.provider_id),
+        trusted: report.trusted == Value::Bool(true),
+        outcome: Some(read(report.outcome?)?),
+        refused: None,
+    };
+    let is_named = result.reference.is_some() || result.provider_id.is_some();
+    is_named.then(|| ready(result, None))
+}
+
+/// The message as text: bytes that are no UTF-8 are replaced.
+fn text(message: &[u8]) -> String {
+    let text = String::from_utf8_lossy(message);
+    text.trim_start_matches('\u{feff}').to_owned()
+}
+
+fn ready<T>(outcome: T, state: Option<Value>) -> Ready<T> {
+    let line = LogLine {
+        level: LogLevel::Warn,
+        text: "its answer is malformed, and only the outcome was read".to_owned(),
+    };
+    Ready {
+        outcome,
+        state,
+        log: vec![line],
+    }
+}
+
+fn read(outcome: &RawValue) -> Option<Outcome> {
+    let text = outcome.get();
+    let read = serde_json::from_str(text).ok();
+    read.or_else(|| names_money(text).then(|| unreadable(provider_id(text))))
+}
+
+/// Whether a text that cannot be read speaks of a success, or of received money other than `null`.
+fn names_money(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let is_value = |rest: &str| {
+        let value = rest.trim_start().trim_start_matches(':').trim_start();
+        !value.starts_with("null")
+    };
+    let mut received = text.split(r#""received""#).skip(1);
+    text.contains(r#""succeeded"#) || received.any(is_value)
+}
+
+/// Success of an amount that cannot be read.
+fn unreadable(provider_id: Option<String>) -> Outcome {
+    Outcome::Succeeded {
+        provider_id,
+        amount: Some(Amount {
+            currency: String::new(),
+            minor: None,
+            decimal: None,
+        }),
+        fees: None,
+        provider_status: None,
+    }
+}
+
+/// The provider id in an outcome of one kind.
+fn provider_id(outcome: &str) -> Option<String> {
+    let outcome: Value = serde_json::from_str(outcome).ok()?;
+    let mut kinds = outcome.as_object()?.values();
+    let members = kinds.next().filter(|_| kinds.next().is_none())?;
+    id(members.get("provider_id")?)
+}
+
+/// An id, which may be written as a number.
+fn id(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use switchyard_gateway::wire::Ready;
-    use switchyard_gateway::{Amount, CallbackResult, Outcome};
+    use serde_json::json;
 
     use super::*;
 
+    fn bytes(message: &Value) -> Vec<u8> {
+        serde_json::to_vec(message).unwrap()
+    }
+
     /// The outcome that is read in place of a malformed one, of a call and of a callback.
-    fn read(outcome: &Value) -> Option<[Outcome; 2]> {
+    fn both(outcome: &Value) -> Option<[Outcome; 2]> {
         let call = json!({ "outcome": outcome, "state": { "step": 2 } });
         let result = json!({ "outcome": outcome, "trusted": true, "reference": "r" });
         let callback = json!({ "outcome": result });
-        let bytes = |value: &Value| serde_json::to_vec(value).unwrap();
         assert!(serde_json::from_value::<Ready<Outcome>>(call.clone()).is_err());
         assert!(serde_json::from_value::<Ready<CallbackResult>>(callback.clone()).is_err());
-        let call = keep_money(&bytes(&call), "/outcome")?;
-        let call: Ready<Outcome> = serde_json::from_slice(&call).unwrap();
+        let call = super::outcome(&bytes(&call))?;
         assert_eq!(call.state, Some(json!({ "step": 2 })));
-        let callback = keep_money(&bytes(&callback), "/outcome/outcome")?;
-        let callback: Ready<CallbackResult> = serde_json::from_slice(&callback).unwrap();
-        assert!(callback.outcome.trusted && callback.outcome.reference.is_some());
-        Some([call.outcome, callback.outcome.outcome.unwrap()])
+        let callback = report(&bytes(&callback))?.outcome;
+        assert!(callback.trusted && callback.reference.is_some());
+        Some([call.outcome, callback.outcome.unwrap()])
     }
 
     #[test]
-    fn a_malformed_outcome_that_reports_money_is_a_success_of_an_unreadable_amount() {
+    fn a_malformed_outcome_that_names_money_is_a_success_of_an_unreadable_amount() {
         let usd = json!({ "currency": "USD", "minor": 2_500 });
         for (outcome, id) in [
             (json!({ "succeeded": { "amount": { "minor": 1 } } }), None),
@@ -59,14 +163,19 @@ mod tests {
                 Some("a"),
             ),
             (
-                json!({ "succeeded": { "amount": [], "provider_id": 7 } }),
+                json!({ "succeeded": { "amount": usd, "provider_id": [] } }),
                 None,
             ),
             (
                 json!({ "succeeded": { "amount": usd, "provider_id": 12_345 } }),
-                None,
+                Some("12345"),
             ),
             (json!({ "succeeded": { "amount": usd, "fees": 1 } }), None),
+            (json!({ "succeeded": usd, "declined": {} }), None),
+            (json!({ "Succeeded": { "amount": usd } }), None),
+            (json!(["succeeded", { "amount": usd }]), None),
+            (json!("succeeded"), None),
+            (json!({ "type": "succeeded", "amount": usd }), None),
             (
                 json!({ "pending": { "received": "10.00", "provider_id": "b" } }),
                 Some("b"),
@@ -75,18 +184,13 @@ mod tests {
                 json!({ "pending": { "received": usd, "poll_after": -1 } }),
                 None,
             ),
+            (
+                json!({ "declined": { "reason": 7, "received": usd } }),
+                None,
+            ),
         ] {
-            let unreadable = Outcome::Succeeded {
-                provider_id: id.map(str::to_owned),
-                amount: Some(Amount {
-                    currency: String::new(),
-                    minor: None,
-                    decimal: None,
-                }),
-                fees: None,
-                provider_status: None,
-            };
-            let [call, callback] = read(&outcome).unwrap_or_else(|| panic!("{outcome}"));
+            let [call, callback] = both(&outcome).unwrap_or_else(|| panic!("{outcome}"));
+            let unreadable = unreadable(id.map(str::to_owned));
             assert_eq!(call, unreadable, "{outcome}");
             assert_eq!(callback, unreadable, "{outcome}");
         }
@@ -99,16 +203,78 @@ mod tests {
             json!({ "pending": { "received": null, "poll_after": -1 } }),
             json!({ "declined": { "reason": 7 } }),
             json!({ "paid": {} }),
-            json!("succeeded"),
             json!(null),
         ] {
-            let message = json!({ "outcome": outcome }).to_string();
-            assert_eq!(
-                keep_money(message.as_bytes(), "/outcome"),
-                None,
-                "{outcome}"
-            );
+            let message = bytes(&json!({ "outcome": outcome }));
+            assert_eq!(super::outcome(&message), None, "{outcome}");
         }
-        assert_eq!(keep_money(b"{", "/outcome"), None);
+        assert_eq!(super::outcome(b"{"), None);
+    }
+
+    #[test]
+    fn an_outcome_that_can_be_read_counts_whatever_is_wrong_beside_it() {
+        let succeeded = r#"{"succeeded":{"amount":{"currency":"USD","minor":2500}}}"#;
+        let declined = r#"{"declined":{"reason":"other"}}"#;
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for beside in [
+            r#""log":[{"level":"error","text":"it received it"}]"#,
+            r#""log":"done""#,
+            r#""log":null"#,
+            r#""state":1e999"#,
+            &format!(r#""state":{deep}"#),
+        ] {
+            for outcome in [succeeded, declined] {
+                let message = format!(r#"{{"outcome":{outcome},{beside}}}"#);
+                assert!(serde_json::from_str::<Ready<Outcome>>(&message).is_err());
+                let read = super::outcome(message.as_bytes()).unwrap().outcome;
+                assert_eq!(read, serde_json::from_str(outcome).unwrap(), "{beside}");
+            }
+        }
+        // Bytes that are no UTF-8, and a mark of its byte order.
+        let mut message = format!(r#"{{"outcome":{succeeded},"log":[{{"level":"info","text":"caf"#);
+        message.insert(0, '\u{feff}');
+        let message = [message.as_bytes(), b"\xe9\"}]}"].concat();
+        let read = super::outcome(&message).unwrap().outcome;
+        assert_eq!(read, serde_json::from_str(succeeded).unwrap());
+    }
+
+    #[test]
+    fn money_in_a_message_that_is_no_json_or_says_two_things_is_not_lost() {
+        let usd = r#"{"currency":"USD","minor":2500}"#;
+        let succeeded = format!(r#"{{"succeeded":{{"amount":{usd}}}}}"#);
+        for message in [
+            format!(r#"{{"outcome":{succeeded},}}"#),
+            format!(r#"{{"outcome":{succeeded}}} {{"outcome":{succeeded}}}"#),
+            format!(r#"{{"outcome":{succeeded},"outcome":null}}"#),
+            format!(r#"{{"outcome":{{"pending":{{"received":{usd},"received":null}}}}}}"#),
+            r#"{"outcome":{"succeeded":{"amount":{"currency":"USD","minor":NaN}}}}"#.to_owned(),
+            r#"{"outcome":{"succeeded":{"amount":{"currency":"USD","minor":1e400}}}}"#.to_owned(),
+            format!(
+                r#"{{"outcome":{{"succeeded":{{"amount":{usd},"provider_status":"\ud800"}}}}}}"#
+            ),
+        ] {
+            let read = super::outcome(message.as_bytes());
+            let read = read.unwrap_or_else(|| panic!("{message}"));
+            assert_eq!(read.outcome, unreadable(None), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_callback_is_about_the_attempt_that_it_names_in_text_or_in_digits() {
+        let succeeded = json!({ "succeeded": { "amount": { "currency": "USD", "minor": 1 } } });
+        let read = |result: Value| Some(report(&bytes(&json!({ "outcome": result })))?.outcome);
+        let numbered = json!({ "trusted": true, "provider_id": 12_345, "outcome": succeeded });
+        let result = read(numbered).unwrap();
+        assert_eq!(result.provider_id.as_deref(), Some("12345"));
+        assert!(result.trusted && result.outcome.is_some());
+        let vague = json!({ "trusted": "yes", "reference": "r", "outcome": succeeded });
+        assert!(!read(vague).unwrap().trusted);
+        for nothing in [
+            json!({ "trusted": true, "reference": [], "outcome": succeeded }),
+            json!({ "trusted": true, "reference": "r", "outcome": null }),
+            json!({ "trusted": true, "reference": "r", "outcome": succeeded, "refused": 1 }),
+        ] {
+            assert_eq!(read(nothing.clone()), None, "{nothing}");
+        }
     }
 }

@@ -43,6 +43,13 @@ pub(super) struct Subject<'s> {
     pub redactor: &'s Redactor,
 }
 
+impl Subject<'_> {
+    fn is_in_its_currency(&self, amount: Amount) -> bool {
+        self.asked
+            .is_none_or(|asked| asked.currency() == amount.currency())
+    }
+}
+
 /// Translates an outcome. A `NotFound` is [`Outcome::Unknown`] here; the caller decides what it
 /// proves. A success in another currency than the requested one is a success here; the transaction
 /// decides that it does not cover the requested amount.
@@ -92,8 +99,11 @@ pub(super) fn translate(outcome: WireOutcome, subject: &Subject<'_>) -> Outcome 
             received,
         } => {
             let received = match received.map(|reported| received_so_far(&reported, subject)) {
-                Some(None) => return of_unreadable_amount(id(provider_id)),
-                received => received.flatten(),
+                None => None,
+                Some(None) => return money(id(provider_id), Captured::Unreadable),
+                Some(Some(amount)) if subject.is_in_its_currency(amount) => Some(amount),
+                Some(Some(amount)) if amount.minor() == 0 => None,
+                Some(Some(amount)) => return money(id(provider_id), Captured::Named(amount)),
             };
             Outcome::Pending {
                 provider_id: id(provider_id),
@@ -141,12 +151,13 @@ fn captured(reported: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
     Captured::Unreadable
 }
 
-/// Success of an amount that cannot be read, for a pending attempt with an implausible amount
-/// received so far. Money moved, so the payer is not asked to pay, and a person looks at it.
-fn of_unreadable_amount(provider_id: Option<String>) -> Outcome {
+/// Success of an amount that does not pay for the attempt, for a pending attempt that received an
+/// implausible amount so far, or one in another currency. Money moved, so the payer is not asked to
+/// pay, and a person looks at it.
+fn money(provider_id: Option<String>, amount: Captured) -> Outcome {
     Outcome::Succeeded {
         provider_id,
-        amount: Captured::Unreadable,
+        amount,
         fees: None,
         provider_status: None,
     }
@@ -424,6 +435,20 @@ mod tests {
             let outcome = translated(pending(Some(reported.clone())));
             assert_eq!(captured_in(&outcome), Captured::Unreadable, "{reported:?}");
         }
+    }
+
+    /// It would replace, or take off, the sum that the attempt received in its own currency.
+    #[test]
+    fn money_received_in_another_currency_is_no_part_of_the_attempt() {
+        let outcome = translated(pending(Some(WireAmount::minor(1_000, "EUR"))));
+        let euro = Currency::from_code("EUR").unwrap();
+        let named = Captured::Named(Amount::from_minor(1_000, euro));
+        assert_eq!(captured_in(&outcome), named);
+        let nothing = translated(pending(Some(WireAmount::minor(0, "EUR"))));
+        let Outcome::Pending { received, .. } = nothing else {
+            panic!("not pending: {nothing:?}");
+        };
+        assert_eq!(received, None);
     }
 
     fn pending(received: Option<WireAmount>) -> WireOutcome {
