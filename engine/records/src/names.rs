@@ -158,11 +158,15 @@ pub fn new_names(before: Option<&Transaction>, after: &Transaction) -> Vec<(Name
         let reference = known
             .is_none()
             .then(|| Name::reference(connection, &attempt.reference.to_string()));
-        let is_new = known.is_none_or(|known| known.provider_id != attempt.provider_id);
-        let provider_id = attempt.provider_id.as_ref().filter(|_| is_new);
-        let provider_id = provider_id.map(|id| Name::provider_id(connection, id));
-        let both = [reference, provider_id].into_iter().flatten().flatten();
-        names.extend(both.map(|name| (name, attempt.id)));
+        let ids_before = match (before, known) {
+            (Some(before), Some(known)) => before.ids_of(known),
+            _ => Vec::new(),
+        };
+        let mut ids = after.ids_of(attempt);
+        ids.retain(|id| !ids_before.contains(id));
+        let ids = ids.into_iter().map(|id| Name::provider_id(connection, id));
+        let all = reference.into_iter().chain(ids).flatten();
+        names.extend(all.map(|name| (name, attempt.id)));
     }
     names
 }

@@ -124,11 +124,29 @@ async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, Engi
         Some(name) => attempt_named(engine.store(), &name).await?,
         None => None,
     };
-    let by_id = match callback.id_name() {
+    let mut by_id = match callback.id_name() {
         Some(name) => attempts_with_id(engine.store(), &name).await?,
         None => Vec::new(),
     };
+    if let (Some(one), Some(id)) = (by_reference, &callback.provider_id)
+        && by_id.len() > 1
+        && !has_id(engine, one, id).await?
+    {
+        by_id.retain(|other| *other != one);
+    }
     Ok(identify(by_reference, &by_id))
+}
+
+/// Whether the provider reported the attempt itself under this id. A case may name the id only
+/// because a callback claimed it.
+async fn has_id(
+    engine: &Engine,
+    (transaction, attempt): AttemptKey,
+    id: &str,
+) -> Result<bool, EngineError> {
+    let tx = engine.transaction(transaction).await?;
+    let attempt = tx.as_ref().and_then(|tx| tx.attempt(attempt));
+    Ok(attempt.is_some_and(|attempt| attempt.has_id(id)))
 }
 
 /// The attempt with the callback's reference, and the attempts with its provider id.

@@ -213,7 +213,7 @@ impl Engine {
             keep(&mut batch, new.id, keyed, reserved.as_mut());
             let (tx, event) = initiate(transaction, now);
             let step = Step::first(tx, event, now);
-            match commit(self, batch, &step).await {
+            match commit(self, batch, std::slice::from_ref(&step)).await {
                 Ok(()) => return Ok(step.after),
                 Err(NotCommitted::Commit(CommitError::Conflict)) => {
                     // The id is new and ours: if it is stored, this very commit was made after all.

@@ -56,15 +56,20 @@ impl Step {
         }
     }
 
-    /// This step and the `next` one in one commit.
-    pub(super) fn and(self, next: Self) -> Self {
-        Self {
-            before: self.before,
-            after: next.after,
-            events: self.events.into_iter().chain(next.events).collect(),
-            actions: self.actions.into_iter().chain(next.actions).collect(),
-            now: self.now,
-        }
+    /// Makes this step and the `next` one a single step.
+    pub(super) fn extend(&mut self, next: Self) {
+        self.after = next.after;
+        self.events.extend(next.events);
+        self.actions.extend(next.actions);
+    }
+
+    /// Reasons of the cases that the step opens.
+    fn opened(&self) -> impl Iterator<Item = CaseReason> {
+        let recorded = self.events.iter();
+        recorded.filter_map(|recorded| match &recorded.event {
+            Event::CaseOpened { case } => Some(case.reason),
+            _ => None,
+        })
     }
 
     /// The attempts that the step begins.
@@ -97,51 +102,51 @@ fn at_version(after: &Transaction, event: Event, now: Timestamp) -> Recorded {
     }
 }
 
-/// Commits `step` together with the rows in `batch`. After a conflict another commit came first: load
-/// and decide again.
+/// Commits the steps of one or more transactions together with the rows in `batch`. After a conflict
+/// another commit came first: load and decide again.
 pub(crate) async fn commit(
     engine: &Engine,
     mut batch: Batch,
-    step: &Step,
+    steps: &[Step],
 ) -> Result<(), NotCommitted> {
-    let after = &step.after;
-    records::write(
-        &mut batch,
-        &records::Step {
+    let mut notifications = Vec::with_capacity(steps.len());
+    for step in steps {
+        let record = records::Step {
             before: step.before.as_deref(),
-            after,
+            after: &step.after,
             events: &step.events,
-        },
-    )?;
-    let opened = step
-        .events
-        .iter()
-        .filter_map(|recorded| match &recorded.event {
-            Event::CaseOpened { case } => Some(case.reason),
-            _ => None,
-        });
-    let opened: Vec<CaseReason> = opened.collect();
-    let notifications = enqueue_notifications(engine, &mut batch, step);
+        };
+        records::write(&mut batch, &record)?;
+        notifications.push(enqueue_notifications(engine, &mut batch, step));
+    }
     let span = Span::begin_inside("store commit", SpanKind::Internal);
-    span.set("transaction.id", || after.id.to_string());
+    let ids = || steps.iter().map(|step| step.after.id.to_string());
+    span.set("transaction.id", || ids().collect::<Vec<_>>().join(" "));
     let committed = engine.store().commit(batch).await;
     if committed.is_err() {
         span.fail("not committed");
     }
     drop(span);
     committed.map_err(NotCommitted::Commit)?;
-    for reason in opened {
+    for (step, notifications) in steps.iter().zip(notifications) {
+        committed_step(engine, step, notifications);
+    }
+    Ok(())
+}
+
+/// Publishes a step that is durable.
+fn committed_step(engine: &Engine, step: &Step, notifications: Notifications) {
+    for reason in step.opened() {
         metrics::counter!("switchyard_cases_opened_total", "reason" => reason.as_str())
             .increment(1);
     }
     engine.webhooks().nudge(&notifications.webhooks);
     engine.mails().nudge(notifications.mails, step.now);
-    engine.watchers().committed(after);
-    callback::appeared(engine, step.before.as_deref(), after);
+    engine.watchers().committed(&step.after);
+    callback::appeared(engine, step.before.as_deref(), &step.after);
     for announcement in notifications.announcements {
         engine.publish(announcement);
     }
-    Ok(())
 }
 
 /// Notifications of a step, sent once it is durable.

@@ -145,7 +145,11 @@ async fn a_submission_that_panics_is_what_the_journal_says_of_it() {
         }
         let step = Step::of(before, world.events, world.now);
         let away = calls::announce(&test.engine, &step);
-        assert!(commit(&test.engine, batch, &step).await.is_ok());
+        assert!(
+            commit(&test.engine, batch, std::slice::from_ref(&step))
+                .await
+                .is_ok()
+        );
         test.engine.faults().panic_at("call", 1);
         calls::begin(&test.engine, &step, away, None);
         as_time_goes_by(&test, "the actor looked", async || {

@@ -12,6 +12,8 @@ mod housekeeping;
 mod input;
 mod registry;
 mod shared_ids;
+#[cfg(test)]
+mod shared_ids_tests;
 mod submissions;
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,13 @@
 //! Provider ids that belong to several attempts of one connection. Such an id proves nothing about
-//! any of them, so each of them gets a case. The case about the attempt that makes the id known is
-//! in the commit of its outcome. Those about the others follow it, and a crash in between loses
-//! them: the transactions that have the id are then found by a search for it.
+//! any of them, so each of them gets a case, in the commit that makes the id known. A commit has the
+//! cases of [`ATTEMPTS_PER_ID`](switchyard_core::limits::ATTEMPTS_PER_ID) attempts at most: the
+//! first of the others have theirs since earlier commits.
 
-use super::calls::send_outcome;
 use super::commit::Step;
-use crate::engine::Engine;
 use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::transaction::{Attempt, AttemptKey, AttemptState, Command, Transaction};
 use switchyard_records::{Name, RecordError, attempts_with_id, is_named};
 use switchyard_store::{Batch, Store};
-use switchyard_system::trace::TraceContext;
 
 /// Provider id that a step makes known, and the other attempts that have it.
 pub(super) struct SharedId {
@@ -20,28 +17,19 @@ pub(super) struct SharedId {
 }
 
 impl SharedId {
-    /// Opens the case about the attempt of the step.
-    pub(super) fn command(&self) -> Command {
-        Command::AmbiguousId {
-            attempt: self.attempt,
-            provider_id: self.provider_id.clone(),
-        }
-    }
-
-    /// Opens a case about each of the others. In the background: an actor that waited for another
-    /// one could wait for itself.
-    pub(super) fn report_to_others(self, engine: &Engine) {
-        for (transaction, attempt) in self.others {
+    /// Commands that open the cases: about the attempt of the step, which is one of `own`, and about
+    /// the others.
+    pub(super) fn commands(self, own: TransactionId) -> Vec<(TransactionId, Command)> {
+        let all = std::iter::once((own, self.attempt)).chain(self.others);
+        let command = |(id, attempt)| {
+            let provider_id = self.provider_id.clone();
             let command = Command::AmbiguousId {
                 attempt,
-                provider_id: self.provider_id.clone(),
+                provider_id,
             };
-            let engine = engine.clone();
-            let trace = TraceContext::current();
-            let runtime = engine.runtime().clone();
-            let report = async move { send_outcome(&engine, transaction, command).await };
-            runtime.spawn(trace.scope(report));
-        }
+            (id, command)
+        };
+        all.map(command).collect()
     }
 }
 
@@ -54,10 +42,8 @@ pub(super) async fn find(
 ) -> Result<Vec<SharedId>, RecordError> {
     let after = &step.after;
     let mut shared = Vec::new();
-    for attempt in &after.attempts {
-        let Some((name, provider_id)) = new_id(step, attempt) else {
-            continue;
-        };
+    let new = after.attempts.iter().flat_map(|one| new_ids(step, one));
+    for (attempt, name, provider_id) in new {
         if !is_named(store, &name).await? {
             name.require_unknown(batch);
             continue;
@@ -78,18 +64,28 @@ pub(super) async fn find(
     Ok(shared)
 }
 
-/// Provider id of an attempt that may move money, if the step makes it known or makes the attempt
-/// one that may.
-fn new_id(step: &Step, attempt: &Attempt) -> Option<(Name, String)> {
-    let moves_money = |one: &Attempt| one.state.is_open() || one.state == AttemptState::Succeeded;
+/// Provider ids of an attempt that moved money or may move some, if the step makes them known or
+/// makes the attempt one that may.
+fn new_ids<'s>(
+    step: &'s Step,
+    attempt: &'s Attempt,
+) -> impl Iterator<Item = (&'s Attempt, Name, String)> {
+    let moves_money = |one: &Attempt| {
+        one.state.is_open() || one.state == AttemptState::Succeeded || !one.charges.is_empty()
+    };
     let before = step.before.as_ref();
-    let known = before.and_then(|before| before.attempt(attempt.id));
-    let is_known =
-        known.is_some_and(|known| known.provider_id == attempt.provider_id && moves_money(known));
-    let id = attempt.provider_id.as_ref();
-    let id = id.filter(|_| moves_money(attempt) && !is_known)?;
-    let name = Name::provider_id(attempt.candidate.connection, id)?;
-    Some((name, id.clone()))
+    let known = before.and_then(|before| Some((before, before.attempt(attempt.id)?)));
+    let known = known.filter(|(_, known)| moves_money(known));
+    let ids_before = known.map_or_else(Vec::new, |(before, known)| before.ids_of(known));
+    let mut ids = match moves_money(attempt) {
+        true => step.after.ids_of(attempt),
+        false => Vec::new(),
+    };
+    ids.retain(|id| !ids_before.contains(id));
+    ids.into_iter().filter_map(move |id| {
+        let name = Name::provider_id(attempt.candidate.connection, id)?;
+        Some((attempt, name, id.to_owned()))
+    })
 }
 
 /// Whether another attempt at the same connection has the provider id of `attempt`. Queries use

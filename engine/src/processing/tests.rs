@@ -170,7 +170,11 @@ async fn a_submission_that_has_begun_is_kept_back_when_its_app_is_disabled_befor
         world.apply(Command::Dispatch(route(1))).unwrap();
         let step = Step::of(before, world.events.clone(), world.now);
         let away = calls::announce(&test.engine, &step);
-        assert!(commit(&test.engine, Batch::new(), &step).await.is_ok());
+        assert!(
+            commit(&test.engine, Batch::new(), std::slice::from_ref(&step))
+                .await
+                .is_ok()
+        );
         set_enabled(&test, world.tx.app, is_enabled).await;
         calls::begin(&test.engine, &step, away, None);
         let ended = |tx: &Transaction| tx.attempts[0].state == AttemptState::NotSent;

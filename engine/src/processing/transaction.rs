@@ -6,8 +6,9 @@ use std::sync::Arc;
 use actix::prelude::*;
 use futures_util::FutureExt as _;
 
+use super::calls;
 use super::commit::{NotCommitted, Step, commit};
-use super::{calls, shared_ids};
+use super::shared_ids::{self, SharedId};
 use crate::engine::{Engine, EngineError, Plan};
 use crate::runtime::Snapshot;
 use switchyard_core::ids::{AttemptId, CaseId, TransactionId};
@@ -256,7 +257,7 @@ async fn make(
         Command::SubmitCode { code, .. } => Some(code.clone()),
         _ => None,
     };
-    let Some(mut step) = decided(engine, tx, command)? else {
+    let Some(step) = decided(engine, tx, command)? else {
         if !batch.is_empty() {
             engine.store().commit(batch).await?;
         }
@@ -266,23 +267,53 @@ async fn make(
         note_unknown(engine, tx, attempt, &mut batch);
     }
     let shared = shared_ids::find(engine.store(), &step, &mut batch).await?;
-    for id in &shared {
-        if let Some(case) = decided(engine, &step.after, id.command())? {
-            step = step.and(case);
-        }
-    }
+    let steps = with_cases(engine, step, shared).await?;
+    let (step, others) = steps.split_first().ok_or(EngineError::Internal)?;
     // Before the commit: a reader of the stored attempt must also see its submission in flight.
-    let away = calls::announce(engine, &step);
-    match commit(engine, batch, &step).await {
+    let away = calls::announce(engine, step);
+    match commit(engine, batch, &steps).await {
         Ok(()) => {}
         Err(NotCommitted::Commit(CommitError::Conflict)) => return Err(Failed::Overtaken),
         Err(error) => return Err(error.into()),
     }
-    for id in shared {
-        id.report_to_others(engine);
+    calls::begin(engine, step, away, code);
+    for other in others {
+        calls::begin(engine, other, None, None);
     }
-    calls::begin(engine, &step, away, code);
-    Ok(Some(step.after))
+    Ok(Some(step.after.clone()))
+}
+
+/// The step with the cases about its shared ids, and the steps of the other transactions that get
+/// one. The actors of those read them again when they next commit.
+async fn with_cases(
+    engine: &Engine,
+    step: Step,
+    shared: Vec<SharedId>,
+) -> Result<Vec<Step>, Failed> {
+    let own = step.after.id;
+    let mut steps = vec![step];
+    for (id, command) in shared.into_iter().flat_map(|shared| shared.commands(own)) {
+        let known = steps.iter().position(|step| step.after.id == id);
+        let tx = match known {
+            Some(place) => steps[place].after.clone(),
+            None => match records::load(engine.store(), id).await {
+                Ok(Some(other)) => Arc::new(other),
+                Ok(None) => continue,
+                // The outcome is stored nevertheless.
+                Err(error) if error.is_damaged() => continue,
+                Err(error) => return Err(error.into()),
+            },
+        };
+        match (decided(engine, &tx, command), known) {
+            (Ok(Some(case)), Some(place)) => steps[place].extend(case),
+            (Ok(Some(case)), None) => steps.push(case),
+            (Ok(None), _) => {}
+            (Err(error), _) if id == own => return Err(error.into()),
+            // The index names an attempt that the other transaction has not.
+            (Err(_), _) => {}
+        }
+    }
+    Ok(steps)
 }
 
 /// The step that a command makes. A panic is contained. `None`: it changes nothing.

@@ -2,7 +2,7 @@
 //! it.
 
 use super::attempt::Attempt;
-use super::model::Transaction;
+use super::model::{Case, Transaction};
 use crate::ids::{AttemptId, TransactionId};
 
 /// An attempt of a transaction.
@@ -32,6 +32,38 @@ pub fn identify(by_reference: Option<AttemptKey>, by_id: &[AttemptKey]) -> Ident
         (Some(one), []) => Identity::Proven(one),
         (Some(one), ids) if ids.contains(&one) => Identity::Proven(one),
         (Some(one), _) => Identity::Disagree(one),
+    }
+}
+
+impl Attempt {
+    /// Whether its provider reported the attempt, or a charge of it, under this id.
+    pub fn has_id(&self, id: &str) -> bool {
+        let mut charges = self.charges.iter();
+        self.provider_id.as_deref() == Some(id)
+            || charges.any(|charge| charge.id.as_deref() == Some(id))
+    }
+}
+
+impl Transaction {
+    /// Provider ids of `attempt`, each once: its own, those of its charges, and those of the cases
+    /// about it.
+    pub fn ids_of<'t>(&'t self, attempt: &'t Attempt) -> Vec<&'t str> {
+        let is_about = |case: &&Case| {
+            let about = self.attempt_of(case);
+            case.reference == attempt.reference && about.is_some_and(|one| one.id == attempt.id)
+        };
+        let cases = self.cases.iter().filter(is_about);
+        let of_cases = cases.filter_map(|case| case.provider_id.as_deref());
+        let charges = attempt.charges.iter();
+        let of_charges = charges.filter_map(|charge| charge.id.as_deref());
+        let own = attempt.provider_id.as_deref().into_iter();
+        let mut ids = Vec::new();
+        for id in own.chain(of_charges).chain(of_cases) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
     }
 }
 
