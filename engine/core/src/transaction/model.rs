@@ -206,7 +206,10 @@ impl CaseReason {
     pub const fn holds(self) -> bool {
         matches!(
             self,
-            Self::MoneyAfterTheEnd | Self::FoundAfterNotSent | Self::AmountDiffers
+            Self::MoneyAfterTheEnd
+                | Self::FoundAfterNotSent
+                | Self::AmountDiffers
+                | Self::AmbiguousProviderId
         )
     }
 

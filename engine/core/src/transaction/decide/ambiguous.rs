@@ -1,5 +1,6 @@
 //! The provider uses one id for two attempts. A callback by that id proves nothing about either:
-//! each is queried by our reference, and a case says so once.
+//! each is queried by our reference, and a case says so once. Money may have moved for either, so
+//! no other attempt starts.
 
 use super::cases::{self, Evidence};
 use super::hint;
@@ -7,6 +8,7 @@ use crate::ids::AttemptId;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::state::State;
 
 pub(super) fn decide(
     tx: &Transaction,
@@ -28,5 +30,7 @@ pub(super) fn decide(
         true => hint::decide(tx, context),
         false => Vec::new(),
     };
-    Ok(case.into_iter().chain(query).collect())
+    let waits = matches!(tx.state, State::AwaitingCustomer | State::AwaitingDispatch);
+    let held = (waits && case.is_some()).then_some(Event::Held);
+    Ok(case.into_iter().chain(held).chain(query).collect())
 }

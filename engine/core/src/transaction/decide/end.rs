@@ -11,7 +11,7 @@ use crate::transaction::attempt::{AfterCallOff, Attempt};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
-use crate::transaction::model::{Case, Transaction};
+use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::Failure;
 
@@ -98,7 +98,11 @@ pub(super) fn settle_held(
     // have other connections queried.
     let holds = |case: &&Case| case.reason.holds() && case.closed.is_none();
     for case in tx.cases.iter().rev().filter(holds) {
-        let Some(attempt) = tx.attempt_of(case).filter(|attempt| attempt.id != ended) else {
+        let is_ambiguous = case.reason == CaseReason::AmbiguousProviderId;
+        // A success under a shared id may have been meant for the very attempt that ended.
+        let is_in_question =
+            |attempt: &&Attempt| attempt.id != ended || (is_ambiguous && attempt.settled.is_none());
+        let Some(attempt) = tx.attempt_of(case).filter(is_in_question) else {
             continue;
         };
         // Only the latest report about an attempt counts.
@@ -114,7 +118,7 @@ pub(super) fn settle_held(
             .find(|charge| charge.id.as_deref() == id);
         let enough = charge
             .and_then(|charge| charge.amount)
-            .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back);
+            .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back && !is_ambiguous);
         if let Some(captured) = enough {
             let success = Success {
                 provider_id: case.provider_id.clone(),

@@ -67,6 +67,13 @@ pub(super) fn decide(
                 fees: None,
             };
             match attempt.state {
+                AttemptState::Succeeded if is_more(attempt, received) => {
+                    let success = Success {
+                        captured: received,
+                        ..success
+                    };
+                    contradicting(tx, attempt, &success, true, context)
+                }
                 AttemptState::Succeeded => {
                     let is_back = tx.is_taken_back(attempt);
                     contradicting(tx, attempt, &success, is_back, context)
@@ -89,9 +96,22 @@ pub(super) fn decide(
 fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
     match MoneyReport::of(attempt, outcome) {
         Some(MoneyReport::Moved { .. }) if attempt.state == AttemptState::Succeeded => false,
+        Some(MoneyReport::Part { amount, .. }) if is_more(attempt, Some(amount)) => false,
         Some(report) => report.is_repeated(attempt),
         None => false,
     }
+}
+
+/// Whether an attempt that succeeded received more than its captured amount, and more than the
+/// payer's fee explains.
+fn is_more(attempt: &Attempt, received: Option<Amount>) -> bool {
+    let has_succeeded = attempt.state == AttemptState::Succeeded;
+    let (Some(captured), Some(received)) = (attempt.captured.filter(|_| has_succeeded), received)
+    else {
+        return false;
+    };
+    let with_fee = attempt.with_payer_fee();
+    received.minor() > 0 && !(received <= captured || with_fee.is_some_and(|most| received <= most))
 }
 
 /// The provider has an attempt that counted as not sent, or that a person called failed. It may

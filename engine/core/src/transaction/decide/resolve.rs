@@ -57,8 +57,9 @@ pub(super) fn decide(
         _ => None,
     });
     let settled = tx.cases.iter().filter(|case| {
-        let is_about = case.reference == attempt.reference
-            || (tx.state == State::OnHold && case.reason.holds());
+        let is_money = case.reason.holds() && case.reason != CaseReason::AmbiguousProviderId;
+        let is_about =
+            case.reference == attempt.reference || (tx.state == State::OnHold && is_money);
         is_about && case.closed.is_none() && !is_other_charge(tx, attempt, case, charge.as_deref())
     });
     events.extend(settled.map(|case| Event::CaseClosed {
@@ -98,7 +99,10 @@ fn succeeded(
     if !covers(captured, attempt.amount) {
         return Err(Refusal::AmountTooLow(attempt.amount.format()));
     }
-    let named = |case: &&Case| case.reference == attempt.reference && case.reason.holds();
+    let named = |case: &&Case| {
+        let is_ambiguous = case.reason == CaseReason::AmbiguousProviderId;
+        case.reference == attempt.reference && case.reason.holds() && !is_ambiguous
+    };
     let held = tx.cases.iter().rev().filter(named);
     let of_charge = charge.and_then(|charge| charge.id.clone());
     let provider_id = provider_id

@@ -73,7 +73,9 @@ pub(super) fn settle(
         .provider_id
         .as_deref()
         .or(attempt.provider_id.as_deref());
-    for charge in beside(attempt, id) {
+    let part = charges::recorded_at(&attempt.charges, id).map(|place| &attempt.charges[place]);
+    let larger = part.filter(|part| part.amount > Some(captured) && !part.is_taken_back);
+    for charge in larger.into_iter().chain(beside(attempt, id)) {
         let evidence = charged_beside(tx, attempt, charge, captured);
         opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));
     }

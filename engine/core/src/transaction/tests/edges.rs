@@ -416,7 +416,11 @@ fn a_part_is_less_money_in_the_currency_that_was_asked_for() {
         (vec![amount(1), francs(1)], false),
     ] {
         let asked = amount(2_500);
-        let received = Received { amounts, asked };
+        let received = Received {
+            amounts,
+            asked,
+            has_unreadable: false,
+        };
         assert_eq!(received.is_part(), is_part, "{received:?}");
     }
 }

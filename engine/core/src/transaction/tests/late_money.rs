@@ -6,7 +6,7 @@ use crate::ids::AttemptId;
 use crate::money::{Amount, Currency};
 use crate::transaction::*;
 
-fn submissions(world: &World) -> usize {
+pub(super) fn submissions(world: &World) -> usize {
     let submits = |action: &&Action| matches!(action, Action::Submit { .. });
     world.actions.iter().filter(submits).count()
 }

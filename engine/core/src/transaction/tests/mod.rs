@@ -1,6 +1,7 @@
 //! The core's tests: a table of every command in every state, histories in the words of the domain,
 //! and properties over random ones.
 
+mod ambiguous_ids;
 mod bounds;
 mod calling_off;
 mod cases_of_charges;
@@ -37,6 +38,7 @@ mod restored_ends;
 mod reversals;
 mod second_reports;
 mod settling;
+mod unreadable;
 mod unsent;
 
 use crate::testing::fixtures;

@@ -104,7 +104,7 @@ fn money_of_two_attempts_is_added_up_once() {
     world.answer_about(second, part(500, "P2")).unwrap();
     let received = world.tx.received().unwrap();
     assert_eq!(received.amounts, [amount(1_500)]);
-    assert_eq!(received.text(crate::money::Amount::format), "$ 15.00");
+    assert_eq!(received.text("?", crate::money::Amount::format), "$ 15.00");
 }
 
 #[test]
