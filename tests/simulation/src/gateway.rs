@@ -200,6 +200,16 @@ fn outcome(news: ProviderBody) -> Result<Outcome, Fault> {
             provider_status: None,
         },
         "pending" => Outcome::pending(),
+        "part" => Outcome::Pending {
+            provider_id: None,
+            payer_action: None,
+            poll_after: None,
+            received: Some(Amount {
+                currency: news.currency,
+                minor: news.minor,
+                decimal: None,
+            }),
+        },
         "code" => Outcome::awaiting(PayerAction::EnterCode {
             label: "Code".to_owned(),
             length: None,

@@ -28,6 +28,8 @@ pub fn replaced() -> Option<Decide> {
             | Fault::RateReadAnew
             | Fault::LateMoneyIgnored
             | Fault::SurplusIgnored
+            | Fault::UnreadableIgnored
+            | Fault::SharedIdIgnored
     );
     is_decision.then_some(faulty as Decide)
 }
@@ -54,6 +56,7 @@ fn faulty(
             *maybe_sent = false;
         }
         Command::Confirm(confirm) => misprice(fault, &mut confirm.price),
+        Command::AmbiguousId { .. } if fault == Fault::SharedIdIgnored => return Ok(Vec::new()),
         _ => {}
     }
     if fault == Fault::ConfirmedInDoubt && matches!(command, Command::Confirm(_)) {
@@ -89,6 +92,13 @@ fn misread(fault: Fault, outcome: &mut Outcome, asked: Option<Amount>, is_query:
                 *amount = Captured::Named(asked);
             }
         }
+        (
+            Fault::UnreadableIgnored,
+            Outcome::Succeeded {
+                amount: Captured::Unreadable,
+                ..
+            },
+        ) => *outcome = Outcome::unknown("the amount cannot be read"),
         (Fault::UnknownRetried, Outcome::Unknown { why, .. }) if !is_query => {
             let why = std::mem::take(why);
             *outcome = Outcome::NotSent { why };

@@ -96,10 +96,14 @@ pub enum Fault {
     SurplusIgnored,
     /// "Not found" becomes final some time after the first request, not after the last one.
     FirstRequestCounts,
+    /// Money of an amount that cannot be read counts as an unknown outcome.
+    UnreadableIgnored,
+    /// A provider id of several attempts opens no case.
+    SharedIdIgnored,
 }
 
 impl Fault {
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 43] = [
         Self::JournalSkipped,
         Self::AnswerUnwritten,
         Self::AnsweredEarly,
@@ -141,6 +145,8 @@ impl Fault {
         Self::LateMoneyIgnored,
         Self::SurplusIgnored,
         Self::FirstRequestCounts,
+        Self::UnreadableIgnored,
+        Self::SharedIdIgnored,
     ];
 }
 

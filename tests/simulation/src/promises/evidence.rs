@@ -170,7 +170,7 @@ pub struct Charge {
 pub struct Said {
     pub at: i64,
     pub reference: String,
-    /// `paid`, `pending`, `declined`, `busy`, or `unknown`.
+    /// `paid`, `part`, `pending`, `declined`, `busy`, or `unknown`.
     pub status: String,
 }
 

@@ -49,6 +49,8 @@ pub const fn breaks(fault: Fault) -> &'static str {
         Fault::SecretKept => "states::secrets_are_on_no_disk",
         Fault::GoneForgotten => "deliveries::at_least_once",
         Fault::LateMoneyIgnored => "money::nothing_begins_after_known_money",
+        Fault::UnreadableIgnored => "money::an_unreadable_amount_opens_a_case",
+        Fault::SharedIdIgnored => "money::attempts_of_one_id_have_cases",
         Fault::SurplusIgnored => "money::surplus_money_opens_a_case",
         Fault::CountForgotten => "states::totals_are_exact",
     }

@@ -77,6 +77,8 @@ const PROMISES: &[Promise] = promises![
     "P3": money::contradictions_open_cases,
     "P3": money::a_success_that_is_taken_back_opens_a_case,
     "P3": money::surplus_money_opens_a_case,
+    "P3": money::an_unreadable_amount_opens_a_case,
+    "P3": money::attempts_of_one_id_have_cases,
     "P4": money::unknown_is_never_shown_as_failed,
     "P4": money::success_is_in_the_books,
     "P5": states::everything_comes_to_an_end,

@@ -1,6 +1,6 @@
 //! Promises about money: the engine's statements compared with the providers' ledgers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Charge, Evidence, Stored, StoredAttempt};
 
@@ -134,6 +134,63 @@ pub fn a_success_that_is_taken_back_opens_a_case(evidence: &Evidence, broken: &m
                 "{reference} of {} succeeded, its provider told that it took the money back, and there is no case",
                 stored.id
             ));
+        }
+    }
+}
+
+/// Money of an amount that cannot be read opens a case, whatever the provider says later. Only
+/// certain messages count: an acknowledged callback, or the response to a query that its gateway
+/// can process.
+pub fn an_unreadable_amount_opens_a_case(evidence: &Evidence, broken: &mut Vec<String>) {
+    let callings = evidence.callings.iter();
+    let called = callings.filter(|told| told.status == "part" && told.was_taken());
+    let answers = evidence.answered.iter().filter(|answer| {
+        answer.method == "GET"
+            && answer.word.as_deref() == Some("part")
+            && evidence.was_dealt_with(answer.at)
+    });
+    let told = called.map(|told| &told.reference);
+    let told: BTreeSet<_> = told
+        .chain(answers.map(|answer| &answer.reference))
+        .collect();
+    for reference in told {
+        if let Some((stored, _)) = about(evidence, reference)
+            && !stored.has_case(reference)
+        {
+            broken.push(format!(
+                "{} was told of an unreadable amount for {reference}, and there is no case",
+                stored.id
+            ));
+        }
+    }
+}
+
+/// Attempts that succeeded under one id of their provider have a case about it each.
+pub fn attempts_of_one_id_have_cases(evidence: &Evidence, broken: &mut Vec<String>) {
+    let mut of_id: BTreeMap<&str, Vec<(&Stored, &StoredAttempt)>> = BTreeMap::new();
+    for stored in &evidence.stored {
+        let succeeded = stored
+            .attempts
+            .iter()
+            .filter(|one| one.state == "succeeded");
+        for attempt in succeeded {
+            if let Some(id) = &attempt.provider_id {
+                of_id.entry(id).or_default().push((stored, attempt));
+            }
+        }
+    }
+    for (id, attempts) in of_id.into_iter().filter(|(_, attempts)| attempts.len() > 1) {
+        for (stored, attempt) in attempts {
+            let case = (
+                attempt.reference.clone(),
+                "ambiguous_provider_id".to_owned(),
+            );
+            if !stored.cases.contains(&case) {
+                broken.push(format!(
+                    "{} of {} shares its id {id}, and there is no case",
+                    attempt.reference, stored.id
+                ));
+            }
         }
     }
 }

@@ -53,6 +53,10 @@ pub enum Happening {
     TakesBack {
         reference: String,
     },
+    /// A provider that took money answers that it declined.
+    Denies {
+        reference: String,
+    },
     /// A provider that reported money without an amount reports the amount.
     NamesAmount {
         reference: String,
@@ -162,6 +166,7 @@ impl World {
             } => self.takes_part(&reference, quarters),
             Happening::NamesAmount { reference } => self.names_amount(&reference),
             Happening::TakesBack { reference } => self.takes_back(&reference),
+            Happening::Denies { reference } => self.denies(&reference),
             Happening::TakesAgain { reference } => self.takes_again(&reference),
         }
         Some(None)
@@ -359,6 +364,17 @@ impl World {
         };
         entry.names_amount = true;
         self.note(format_args!("the provider names the amount of {reference}"));
+        self.tells(reference);
+    }
+
+    fn denies(&mut self, reference: &str) {
+        let Some(entry) = self.books.entries.get_mut(reference) else {
+            return;
+        };
+        entry.status = "declined";
+        self.note(format_args!(
+            "the provider denies what it took: {reference}"
+        ));
         self.tells(reference);
     }
 

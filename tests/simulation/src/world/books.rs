@@ -27,8 +27,8 @@ pub struct Repeats {
     pub once: bool,
 }
 
-/// Lies, and other faults that every run has to contain. [`Books::fate`] draws the first twelve by
-/// their position.
+/// Lies, and other faults that every run has to contain. [`Books::fate`] draws the first thirteen
+/// by their position.
 pub const LIES: &[&str] = &[
     "declined and then paid",
     "busy and then paid",
@@ -42,6 +42,7 @@ pub const LIES: &[&str] = &[
     "not found and then paid",
     "not found and then paid in parts",
     "not found and then paid without naming an amount",
+    "an amount that cannot be read and then declined",
     ID_DISAGREES,
     REPEATED_LATE,
     TOKEN_EXPIRED,
@@ -70,7 +71,7 @@ pub struct Entry {
     pub is_payout: bool,
     pub currency: String,
     pub arrived_at: i64,
-    /// The provider's own status: `pending`, `code`, `paid`, `declined`, `busy`.
+    /// The provider's own status: `pending`, `code`, `part`, `paid`, `declined`, `busy`.
     pub status: &'static str,
     /// Code that was sent to the payer, if the provider requires one.
     pub code: String,
@@ -131,6 +132,11 @@ pub enum Fate {
     HidesAndTakesUnnamed {
         after: i64,
     },
+    /// Takes the money, reports an amount that cannot be read as received so far, and answers
+    /// declined after this delay.
+    TakesUnreadable {
+        after: i64,
+    },
     /// Answers paid, and after this delay reports another charge under another id.
     TakesTwice {
         after: i64,
@@ -168,12 +174,13 @@ impl Books {
             let after = seconds(chance, 600);
             // Most of these lies follow a "not found": they need a payer who returns before the
             // money arrives.
-            let kind = chance.below(18);
+            let kind = chance.below(20);
             let name = match kind {
                 0..9 => usize::try_from(kind).unwrap_or(0),
                 9..14 => 9,
                 14..16 => 10,
-                _ => 11,
+                16..18 => 11,
+                _ => 12,
             };
             self.tell(LIES[name]);
             return match kind {
@@ -199,9 +206,10 @@ impl Books {
                 14..16 => Fate::HidesAndTakesParts {
                     after: after + 130 * SECOND,
                 },
-                _ => Fate::HidesAndTakesUnnamed {
+                16..18 => Fate::HidesAndTakesUnnamed {
                     after: after + 130 * SECOND,
                 },
+                _ => Fate::TakesUnreadable { after },
             };
         }
         if endless {

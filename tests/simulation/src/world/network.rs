@@ -350,8 +350,11 @@ impl World {
             entry.transaction
         ));
         self.begins(fate, &mut entry);
-        if entry.status == "paid" {
-            let lied = matches!(fate, Fate::TakesLess | Fate::OtherCurrency);
+        if matches!(entry.status, "paid" | "part") {
+            let lied = matches!(
+                fate,
+                Fate::TakesLess | Fate::OtherCurrency | Fate::TakesUnreadable { .. }
+            );
             let charge = entry.charge(now, lied);
             self.evidence.charges.push(charge);
         }
@@ -409,6 +412,10 @@ impl World {
             Fate::HidesAndTakesUnnamed { after } => {
                 (entry.hidden, entry.names_amount) = (true, false);
                 self.takes_unnamed(of, after);
+            }
+            Fate::TakesUnreadable { after } => {
+                (entry.status, entry.names_amount) = ("part", false);
+                self.later(after, Happening::Denies { reference: of });
             }
             Fate::TakesTwice { after } => {
                 entry.status = "paid";
