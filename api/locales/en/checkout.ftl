@@ -236,6 +236,7 @@ money-seen = Coins worth { $seen } were seen on the chain. They are not confirme
 money-seen-more = In all, coins worth { $seen } were seen on the chain; not all of them are confirmed yet.
 money-part = Part of it arrived: { $received } of { $asked }. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
 money-all = We have received { $received }. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
+money-unreadable = an amount that cannot be read
 money-unknown = It is not certain yet whether money was taken. Please do not pay again before { $merchant } has checked the payment with its reference.
 money-taken-back = The provider had reported { $received } as received, and later reported the payment as failed. Please do not pay again before { $merchant } has checked the payment with its reference.
 money-partly-taken-back = Providers had reported { $received } as received, and later reported a part of it as failed. Please do not pay again before { $merchant } has checked the payment with its reference.

@@ -115,6 +115,7 @@ console-status-not-sent = Not sent
 console-status-cancelled = Cancelled
 console-status-taken-back = Taken back
 console-money-part = { $received } was received
+console-money-unreadable = an amount that cannot be read
 console-money-partly-taken-back = The provider took a part of it back
 console-money-taken-back = The provider took it back
 console-money-unclear = Money may have moved

@@ -236,6 +236,7 @@ money-seen = L’équivalent de { $seen } a été vu sur la chaîne. Ce montant 
 money-seen-more = Au total, l’équivalent de { $seen } a été vu sur la chaîne ; tout n’est pas encore confirmé.
 money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
 money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
+money-unreadable = un montant illisible
 money-unknown = Il n’est pas encore certain que de l’argent ait été prélevé. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
 money-taken-back = Le prestataire avait annoncé { $received } reçus, puis a annoncé l’échec du paiement. Ne payez pas à nouveau avant que { $merchant } ait vérifié le paiement avec sa référence.
 money-partly-taken-back = Les prestataires avaient annoncé { $received } reçus, puis ont annoncé l’échec d’une partie. Ne payez pas à nouveau avant que { $merchant } ait vérifié le paiement avec sa référence.

@@ -115,6 +115,7 @@ console-status-not-sent = Non envoyé
 console-status-cancelled = Annulé
 console-status-taken-back = Repris
 console-money-part = { $received } reçus
+console-money-unreadable = un montant illisible
 console-money-partly-taken-back = Le prestataire en a repris une partie
 console-money-taken-back = Le prestataire l’a repris
 console-money-unclear = De l’argent a peut-être bougé

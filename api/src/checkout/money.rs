@@ -37,7 +37,9 @@ impl PageContext {
             return self.money_unknown();
         };
         let (amount, asked) = (
-            received.text(|amount| amount.written(written)),
+            received.text(&self.say("money-unreadable"), |amount| {
+                amount.written(written)
+            }),
             received.asked.written(written),
         );
         let sentence = match self.tx.taken_back() {
@@ -133,7 +135,8 @@ impl PageContext {
         };
         let is_shown = is_named && (is_paid || label == received_label);
         if let Some(received) = received.filter(|_| !is_shown) {
-            let amount = received.text(|amount| amount.written(written));
+            let unreadable = self.say("money-unreadable");
+            let amount = received.text(&unreadable, |amount| amount.written(written));
             rows.push(self.row(received_label, amount).strong());
         }
         rows

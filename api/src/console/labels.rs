@@ -70,7 +70,8 @@ pub fn detail(tx: &Transaction, text: Text) -> Option<String> {
     match &tx.state {
         State::Failed(failure) => {
             let part = tx.received().map(|received| {
-                let sum = received.text(|amount| amount.with_code(text.language()));
+                let unreadable = text.say("console-money-unreadable");
+                let sum = received.text(&unreadable, |amount| amount.with_code(text.language()));
                 text.with("console-money-part", &[("received", &sum)])
             });
             let reason = format!("console-decline-{}", failure.reason.as_str());
@@ -94,7 +95,8 @@ pub fn about_money(tx: &Transaction, text: Text) -> String {
         return text.say("console-about-unknown");
     };
     let write = |amount: Amount| amount.with_code(text.language());
-    let (sum, asked) = (received.text(write), write(received.asked));
+    let unreadable = text.say("console-money-unreadable");
+    let (sum, asked) = (received.text(&unreadable, write), write(received.asked));
     let sentence = match (tx.taken_back(), tx.kind()) {
         (TakenBack::All, _) => "console-about-taken-back",
         (TakenBack::Part, _) => "console-about-partly-taken-back",

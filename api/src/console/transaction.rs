@@ -186,7 +186,10 @@ fn money_rows(tx: &Transaction, text: Text) -> Vec<Row> {
             (false, Kind::Payment) => "console-received",
             (false, Kind::Payout) => "console-paid-out",
         };
-        rows.push(row(text.say(label), received.text(write)));
+        rows.push(row(
+            text.say(label),
+            received.text(&text.say("console-money-unreadable"), write),
+        ));
     }
     let paid = tx
         .deciding_attempt()

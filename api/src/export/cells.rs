@@ -59,10 +59,13 @@ pub fn cell(column: Column, tx: &Transaction) -> String {
     }
 }
 
-/// A part of each amount that was received, one for each currency.
+/// A part of each amount that was received and not taken back, one for each currency, and
+/// `unreadable` for an amount that cannot be read.
 fn received(tx: &Transaction, part: fn(Amount) -> String) -> String {
-    let amounts = tx.received().map(|received| received.amounts);
-    let parts: Vec<_> = amounts.unwrap_or_default().into_iter().map(part).collect();
+    let amounts = tx.kept().map(|kept| kept.amounts);
+    let parts = amounts.unwrap_or_default().into_iter().map(part);
+    let unreadable = tx.has_unreadable_money().then(|| "unreadable".to_owned());
+    let parts: Vec<_> = parts.chain(unreadable).collect();
     parts.join(";")
 }
 

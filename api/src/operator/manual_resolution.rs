@@ -360,6 +360,7 @@ mod tests {
             amount: None,
             is_part: false,
             is_recorded: false,
+            is_unclear: false,
             is_taken_back: false,
         };
         for (charges, is_taken) in [
@@ -392,6 +393,7 @@ mod tests {
             amount: Some(twice),
             is_part: false,
             is_recorded: false,
+            is_unclear: false,
             is_taken_back: false,
         }];
         assert!(checked(&tx, twice));

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::account_mail::AccountMail;
+use super::messages::message;
 use super::news::MoneyNews;
 use crate::access::App;
 use switchyard_core::charge::Charge;
@@ -163,7 +164,9 @@ impl Money {
         }
         tx.received()
             .map_or(Self::Unknown, |received| Self::Received {
-                amount: received.text(|amount| amount.written(language)),
+                amount: received.text(&message(language, "money-unreadable", &[]), |amount| {
+                    amount.written(language)
+                }),
                 asked: received.asked.written(language),
             })
     }

@@ -222,6 +222,7 @@ fn reported(amount: Amount) -> Charge {
         amount: Some(amount),
         is_part: true,
         is_recorded: false,
+        is_unclear: false,
         is_taken_back: false,
     }
 }
@@ -435,6 +436,7 @@ pub fn charged(mut tx: Transaction) -> Transaction {
             amount,
             is_part,
             is_recorded,
+            is_unclear: false,
             is_taken_back: false,
         };
         let is_recorded = attempt.captured.is_some();

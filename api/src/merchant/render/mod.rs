@@ -35,8 +35,11 @@ impl RenderContext<'_> {
     }
 }
 
-/// Money that providers reported as moved for a transaction. All `None`: nothing was reported. An
-/// amount that cannot be read, and amounts in several currencies, have words only.
+/// Words for an amount that cannot be read, in responses.
+pub const UNREADABLE: &str = "an amount that cannot be read";
+
+/// Money that providers reported as moved for a transaction, and did not take back. All `None`:
+/// there is none. An amount that cannot be read, and amounts in several currencies, have words only.
 #[derive(Default)]
 struct Moved {
     amount: Option<Number>,
@@ -46,11 +49,10 @@ struct Moved {
 
 impl Moved {
     fn of(tx: &Transaction) -> Self {
-        let received = tx.received();
-        let single = received.as_ref().and_then(Received::single);
-        let formatted = received.map(|received| received.text(Amount::format));
-        let has_case = tx.cases.iter().any(|case| case.reason.reports_money());
-        let unreadable = has_case.then(|| "an amount that cannot be read".to_owned());
+        let kept = tx.kept();
+        let single = kept.as_ref().and_then(Received::single);
+        let formatted = kept.map(|kept| kept.text(UNREADABLE, Amount::format));
+        let unreadable = tx.has_unreadable_money().then(|| UNREADABLE.to_owned());
         Self {
             amount: single.map(Amount::to_json_number),
             formatted: formatted.or(unreadable),

@@ -72,9 +72,9 @@ pub struct PaymentVerified<'a> {
     metadata: &'a BTreeMap<String, String>,
     /// Null before the first attempt.
     capture: Option<Capture<'a>>,
-    /// Sum that providers reported as received, in major units of `currency_received`; null when
-    /// none was reported, and when it is in several currencies: `amount_received_formatted` names
-    /// them all.
+    /// Sum that providers reported as received and did not take back, in major units of
+    /// `currency_received`; null when there is none, and when it is in several currencies or an
+    /// amount cannot be read: `amount_received_formatted` names them all.
     #[schema(value_type = Option<f64>)]
     amount_received: Option<Number>,
     amount_received_formatted: Option<String>,

@@ -214,6 +214,9 @@ pub struct Charge {
     /// Whether the attempt succeeded with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_recorded: bool,
+    /// Whether a later report about it names an unreadable amount.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unclear: bool,
     /// Whether the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -443,6 +446,7 @@ impl From<&transaction::Charge> for Charge {
             amount: charge.amount.map(Amount::from),
             is_part: charge.is_part,
             is_recorded: charge.is_recorded,
+            is_unclear: charge.is_unclear,
             is_taken_back: charge.is_taken_back,
         }
     }

@@ -16,6 +16,7 @@ use super::timeline::TimelineEntry;
 use super::{NumberOrText, schemas};
 use crate::envelope::Page;
 use crate::iso_timestamp::IsoTimestamp;
+use crate::merchant::render::UNREADABLE;
 use crate::merchant::render::attempt::Failure;
 
 /// Transaction in a list.
@@ -88,7 +89,9 @@ pub struct Facts {
     /// Reason of the open case that the merchant sees.
     #[schema(value_type = Option<schemas::CaseReason>)]
     pub attention: Option<CaseReason>,
-    /// Received amount in major units; null when none was reported, or in several currencies.
+    /// Received amount in major units, without money that the provider took back (of a payout with
+    /// an open case: with it). Null when there is none, and when it is in several currencies or an
+    /// amount cannot be read.
     #[schema(value_type = Option<f64>)]
     pub received: Option<Number>,
     pub received_formatted: Option<String>,
@@ -330,7 +333,7 @@ pub struct StreamEvent {
 
 impl From<&transaction::Transaction> for Facts {
     fn from(transaction: &transaction::Transaction) -> Self {
-        let (attempt, received) = (transaction.deciding_attempt(), transaction.received());
+        let (attempt, received) = (transaction.deciding_attempt(), transaction.kept());
         let failure = Failure::of_transaction(transaction);
         let open = transaction
             .cases
@@ -357,7 +360,8 @@ impl From<&transaction::Transaction> for Facts {
                 .as_ref()
                 .and_then(Received::single)
                 .map(money::Amount::to_json_number),
-            received_formatted: received.map(|received| received.text(money::Amount::format)),
+            received_formatted: received
+                .map(|received| received.text(UNREADABLE, money::Amount::format)),
             created_at: transaction.created_at.into(),
             updated_at: transaction.updated_at.into(),
         }

@@ -21,6 +21,10 @@ pub struct Charge {
     /// Whether the attempt succeeded with it. Its amount stands, whatever is reported later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_recorded: bool,
+    /// Whether the attempt was pending with `amount`, and a later report names an amount that
+    /// cannot be read. After a report of a finished charge it is no news.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unclear: bool,
     /// Whether the latest report is that the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -220,6 +224,7 @@ pub(super) fn record(attempt: &mut Attempt, captured: Amount) {
     charge.amount = Some(captured);
     charge.is_part = false;
     charge.is_recorded = true;
+    charge.is_unclear = false;
     charge.is_taken_back = false;
 }
 
@@ -230,8 +235,14 @@ impl Charge {
             amount,
             is_part: false,
             is_recorded: false,
+            is_unclear: false,
             is_taken_back: false,
         }
+    }
+
+    /// Whether an amount that cannot be read was reported for it.
+    pub fn has_unreadable(&self) -> bool {
+        self.amount.is_none() || self.is_unclear
     }
 }
 
@@ -249,6 +260,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     };
     let charge = &mut charges[place];
     charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
+    let was_part = charge.is_part;
     charge.is_part &= is_part;
     let counts = match is_part {
         true => larger(amount, charge.amount),
@@ -260,6 +272,10 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
             charge.is_taken_back = false;
         }
     } else if !charge.is_recorded {
+        charge.is_unclear = match amount {
+            Some(_) => is_part && charge.has_unreadable(),
+            None => charge.is_unclear || was_part,
+        };
         charge.amount = counts;
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attempt::{Attempt, AttemptState};
+use super::charges::Charge;
 use super::kind::Kind;
 use super::model::{Case, CaseReason, Transaction};
 use super::operator::Settled;
@@ -17,29 +18,35 @@ pub struct Received {
     pub amounts: Vec<Amount>,
     /// Amount of the first attempt for which money came.
     pub asked: Amount,
+    /// Whether an amount that cannot be read was reported in addition, or in place of a sum.
+    pub has_unreadable: bool,
 }
 
 impl Received {
-    /// The sum, if all of it is in one currency.
+    /// The sum, if all of it can be read and is in one currency.
     pub fn single(&self) -> Option<Amount> {
         match self.amounts.as_slice() {
-            [amount] => Some(*amount),
+            [amount] if !self.has_unreadable => Some(*amount),
             _ => None,
         }
     }
 
-    /// Whether only a part of the money asked for came, and nothing in another currency.
+    /// Whether only a part of the money asked for came, and nothing in another currency or of an
+    /// amount that cannot be read.
     pub fn is_part(&self) -> bool {
         let is_less = |amount: &Amount| {
             amount.currency() == self.asked.currency() && amount.minor() < self.asked.minor()
         };
-        self.amounts.len() == 1 && self.amounts.iter().all(is_less)
+        self.single().as_ref().is_some_and(is_less)
     }
 
-    /// All sums as `write` writes them: `XOF 16,321 + $25.50`.
-    pub fn text(&self, write: impl Fn(Amount) -> String) -> String {
-        let amounts: Vec<_> = self.amounts.iter().map(|amount| write(*amount)).collect();
-        amounts.join(" + ")
+    /// All sums as `write` writes them: `XOF 16,321 + $25.50`. `unreadable`: the words for an amount
+    /// that cannot be read.
+    pub fn text(&self, unreadable: &str, write: impl Fn(Amount) -> String) -> String {
+        let amounts = self.amounts.iter().map(|amount| write(*amount));
+        let unreadable = self.has_unreadable.then(|| unreadable.to_owned());
+        let texts: Vec<_> = amounts.chain(unreadable).collect();
+        texts.join(" + ")
     }
 }
 
@@ -93,23 +100,55 @@ impl Transaction {
     }
 
     /// Money that providers reported as received for this transaction, refunds not deducted.
-    /// `None`: no amount was reported.
+    /// `None`: no amount was reported that can be read.
     pub fn received(&self) -> Option<Received> {
+        self.sum_of(|_| true)
+    }
+
+    /// The reported money without that which providers took back. Where reports contradict each
+    /// other, the amount is the safe one: money of a payment does not count before a person has
+    /// closed each case of its success, and money of a payout counts until then. `None`: no amount
+    /// that can be read is left.
+    pub fn kept(&self) -> Option<Received> {
+        let is_reviewed = self.attention().is_none();
+        let is_accepted = self.state == State::Succeeded && is_reviewed;
+        let may_be_sent = self.kind() == Kind::Payout && !is_reviewed;
+        self.sum_of(|charge| {
+            !charge.is_taken_back || may_be_sent || (is_accepted && charge.is_recorded)
+        })
+    }
+
+    /// Whether an amount that cannot be read was reported and not taken back.
+    pub fn has_unreadable_money(&self) -> bool {
+        self.charges()
+            .any(|(_, charge)| charge.has_unreadable() && !charge.is_taken_back)
+    }
+
+    /// Sum of the charges that `counts`.
+    fn sum_of(&self, counts: impl Fn(&Charge) -> bool) -> Option<Received> {
         let mut total: Option<Received> = None;
-        for attempt in self.attempts.iter().filter(|one| !self.has_lent(one)) {
-            for amount in attempt.charges.iter().filter_map(|charge| charge.amount) {
-                let total = total.get_or_insert_with(|| Received {
-                    amounts: Vec::new(),
-                    asked: attempt.amount,
-                });
-                let same = |sum: &&mut Amount| sum.currency() == amount.currency();
-                match total.amounts.iter_mut().find(same) {
-                    Some(sum) => *sum = sum.checked_add(amount)?,
-                    None => total.amounts.push(amount),
-                }
+        for (attempt, charge) in self.charges().filter(|(_, charge)| counts(charge)) {
+            let Some(amount) = charge.amount else {
+                continue;
+            };
+            let total = total.get_or_insert_with(|| Received {
+                amounts: Vec::new(),
+                asked: attempt.amount,
+                has_unreadable: self.has_unreadable_money(),
+            });
+            let same = |sum: &&mut Amount| sum.currency() == amount.currency();
+            match total.amounts.iter_mut().find(same) {
+                Some(sum) => *sum = sum.checked_add(amount)?,
+                None => total.amounts.push(amount),
             }
         }
         total
+    }
+
+    /// The charges, each with its attempt. One that lent its reference has none of its own.
+    fn charges(&self) -> impl Iterator<Item = (&Attempt, &Charge)> {
+        let attempts = self.attempts.iter().filter(|one| !self.has_lent(one));
+        attempts.flat_map(|one| one.charges.iter().map(move |charge| (one, charge)))
     }
 
     /// Whether reports about the received money contradict each other, so that its sum is what was
@@ -154,11 +193,10 @@ impl Transaction {
 
     /// How much of the reported money the providers took back, by their latest reports.
     pub fn taken_back(&self) -> TakenBack {
-        let attempts = self.attempts.iter().filter(|one| !self.has_lent(one));
-        let charges = || attempts.clone().flat_map(|one| &one.charges);
-        match charges().filter(|charge| charge.is_taken_back).count() {
+        let taken_back = self.charges().filter(|(_, charge)| charge.is_taken_back);
+        match taken_back.count() {
             0 => TakenBack::Nothing,
-            count if count == charges().count() => TakenBack::All,
+            count if count == self.charges().count() => TakenBack::All,
             _ => TakenBack::Part,
         }
     }
@@ -179,13 +217,11 @@ impl Transaction {
 
     /// Whether another charge than the one of `attempt` under `id` was not taken back.
     pub(super) fn is_paid_beside(&self, attempt: &Attempt, id: Option<&str>) -> bool {
-        let attempts = self.attempts.iter().filter(|one| !self.has_lent(one));
-        let mut others = attempts.flat_map(|one| {
-            let is_other = one.reference != attempt.reference;
-            let charges = one.charges.iter();
-            charges.filter(move |charge| is_other || !charge.is_under(id))
-        });
-        others.any(|charge| !charge.is_taken_back)
+        let is_other = |one: &Attempt, charge: &Charge| {
+            one.reference != attempt.reference || !charge.is_under(id)
+        };
+        self.charges()
+            .any(|(one, charge)| is_other(one, charge) && !charge.is_taken_back)
     }
 
     /// Whether another charge than the one that `case` is about was not taken back.

@@ -146,6 +146,7 @@ async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_prov
             amount: attempt.captured,
             is_part: false,
             is_recorded: true,
+            is_unclear: false,
             is_taken_back: false,
         });
         tx.attempts.push(attempt);
@@ -223,6 +224,7 @@ fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
             amount: reported,
             is_part: false,
             is_recorded: false,
+            is_unclear: false,
             is_taken_back: reasons.contains(&CaseReason::SuccessContradicted),
         }));
     tx.attempts.push(attempt);

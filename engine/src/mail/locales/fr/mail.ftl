@@ -84,6 +84,7 @@ money-reported-payment = Le prestataire a annoncé comme reçu : { $received },
 money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
 money-return-payment = Rendez cette somme au client.
 money-return-payout = Demandez que cette somme vous soit rendue avant d’envoyer un autre versement.
+money-unreadable = un montant illisible
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
