@@ -238,20 +238,17 @@ async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_
 }
 
 /// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens
-/// cases, and about a succeeded attempt one with the amount of the second charge.
+/// cases: one about each attempt, and about a succeeded one another with the second charge.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_case()
 -> anyhow::Result<()> {
+    use CaseReason::{AmbiguousProviderId, ContradictingSuccess};
+    let of_paid = [ContradictingSuccess, AmbiguousProviderId];
     for (is_signed, number, about_it, about_other) in [
-        (
-            true,
-            STAYS_PENDING,
-            Some(CaseReason::AmbiguousProviderId),
-            1,
-        ),
-        (true, PAYS, Some(CaseReason::ContradictingSuccess), 0),
-        (false, STAYS_PENDING, None, 0),
-        (false, PAYS, None, 0),
+        (true, STAYS_PENDING, &[AmbiguousProviderId][..], 1),
+        (true, PAYS, &of_paid, 1),
+        (false, STAYS_PENDING, &[], 0),
+        (false, PAYS, &[], 0),
     ] {
         let fixture = match is_signed {
             true => Fixture::signed().await?,
@@ -268,9 +265,9 @@ async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_
         let after = fixture.transaction(id).await?;
         assert_eq!(after.status(), before.status());
         let reasons: Vec<_> = after.cases.iter().map(|case| case.reason).collect();
-        assert_eq!(reasons, Vec::from_iter(about_it), "{number} {is_signed}");
+        assert_eq!(reasons, about_it, "{number} {is_signed}");
         if let Some(case) = after.cases.first()
-            && case.reason == CaseReason::ContradictingSuccess
+            && case.reason == ContradictingSuccess
         {
             assert_eq!(case.amount, Some(after.amount));
         }
@@ -279,6 +276,59 @@ async fn a_reference_with_the_id_of_another_attempt_settles_nothing_and_opens_a_
         assert_eq!(other.cases.len(), about_other);
     }
     Ok(())
+}
+
+/// A success with the reference of a declined attempt and the id of another one may be of either.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declined_attempt_with_a_success_under_the_id_of_another_one_is_not_paid_again()
+-> anyhow::Result<()> {
+    let fixture = Fixture::signed().await?;
+    allow_three_attempts(&fixture).await?;
+    let other = fixture.paying(STAYS_PENDING).await?;
+    let id = fixture.paying(DECLINES).await?;
+    let mut news = fixture.news(id, "success").await?;
+    news["id"] = fixture.news(other, "success").await?["id"].clone();
+    for number in 1..=2 {
+        fixture.send(&news).await?;
+        fixture.dealt_with(number).await?;
+        let payment = fixture.transaction(id).await?;
+        assert_eq!(payment.status(), Status::Pending);
+        let attention = payment.attention();
+        assert_eq!(attention, Some(CaseReason::AmbiguousProviderId));
+        asks_for_nothing(&wait_page(&fixture, id).await?);
+        let again = fixture.merchant.pay(&id.to_string(), PAYS).await;
+        assert!(again.is_err(), "a second attempt was taken");
+    }
+    // The id alone now names both, so that a decline under it settles neither.
+    let nameless = json!({ "id": news["id"], "status": "failed" });
+    fixture.send(&nameless).await?;
+    fixture.dealt_with(3).await?;
+    let other = fixture.transaction(other).await?;
+    assert_eq!(other.status(), Status::Pending);
+    assert_eq!(other.attempts[0].decline, None);
+    Ok(())
+}
+
+async fn allow_three_attempts(fixture: &Fixture) -> anyhow::Result<()> {
+    let app = fixture.merchant.bench.caller().app.clone();
+    let change = AppChange {
+        settings: Some(AppSettings {
+            checkout_attempts: 3,
+            ..app.settings.clone()
+        }),
+        ..AppChange::default()
+    };
+    let access = fixture.merchant.bench.engine.access();
+    access.update_app(app.id, change).await?;
+    Ok(())
+}
+
+fn asks_for_nothing(page: &str) {
+    assert!(page.contains("do not pay again"), "{page}");
+    assert!(!page.contains("Nothing was taken"), "{page}");
+    for invitation in ["<form", "/choose", "/details", "/again"] {
+        assert!(!page.contains(invitation), "{invitation} in {page}");
+    }
 }
 
 /// Neither attempt is proven to be paid: each is queried by our own reference.
@@ -360,10 +410,7 @@ async fn money_received_so_far_in_another_unit_opens_a_case_and_nobody_is_asked_
     assert_eq!(payment.cases[0].reason, CaseReason::AmountDiffers);
     assert_eq!(payment.cases[0].amount, None);
     let page = wait_page(&fixture, id).await?;
-    assert!(page.contains("do not pay again"), "{page}");
-    for invitation in ["<form", "/choose", "/details", "/again"] {
-        assert!(!page.contains(invitation), "{invitation} in {page}");
-    }
+    asks_for_nothing(&page);
     Ok(())
 }
 
@@ -380,16 +427,7 @@ async fn wait_page(fixture: &Fixture, id: TransactionId) -> anyhow::Result<Strin
 #[tokio::test(flavor = "multi_thread")]
 async fn a_payment_whose_first_attempt_is_paid_late_asks_for_no_more_money() -> anyhow::Result<()> {
     let fixture = Fixture::signed().await?;
-    let app = fixture.merchant.bench.caller().app.clone();
-    let change = AppChange {
-        settings: Some(AppSettings {
-            checkout_attempts: 3,
-            ..app.settings.clone()
-        }),
-        ..AppChange::default()
-    };
-    let access = fixture.merchant.bench.engine.access();
-    access.update_app(app.id, change).await?;
+    allow_three_attempts(&fixture).await?;
     let id = fixture.paying(DECLINES).await?;
     fixture.merchant.pay(&id.to_string(), STAYS_PENDING).await?;
     let references = fixture.transaction(id).await?;
@@ -414,10 +452,7 @@ async fn a_payment_whose_first_attempt_is_paid_late_asks_for_no_more_money() -> 
     assert_eq!(held["currency_received"], "USD");
     let page = wait_page(&fixture, id).await?;
     assert!(page.contains("We have received money"), "{page}");
-    assert!(page.contains("do not pay again"), "{page}");
-    for invitation in ["<form", "/choose", "/details", "/again"] {
-        assert!(!page.contains(invitation), "{invitation} in {page}");
-    }
+    asks_for_nothing(&page);
     let again = fixture.merchant.pay(&id.to_string(), PAYS).await;
     assert!(again.is_err(), "a third attempt was taken");
 

@@ -174,13 +174,14 @@ impl Books {
             let after = seconds(chance, 600);
             // Most of these lies follow a "not found": they need a payer who returns before the
             // money arrives.
-            let kind = chance.below(20);
+            let kind = chance.below(22);
             let name = match kind {
                 0..9 => usize::try_from(kind).unwrap_or(0),
                 9..14 => 9,
                 14..16 => 10,
                 16..18 => 11,
-                _ => 12,
+                18..20 => 12,
+                _ => 7,
             };
             self.tell(LIES[name]);
             return match kind {
@@ -209,7 +210,8 @@ impl Books {
                 16..18 => Fate::HidesAndTakesUnnamed {
                     after: after + 130 * SECOND,
                 },
-                _ => Fate::TakesUnreadable { after },
+                18..20 => Fate::TakesUnreadable { after },
+                _ => Fate::BorrowsId,
             };
         }
         if endless {

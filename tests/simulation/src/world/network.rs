@@ -77,6 +77,11 @@ async fn to_provider(world: Shared, mut request: Request) -> Result<Response, Ne
     result
 }
 
+/// Id of a provider that uses one id for all references.
+fn one_id(host: &str) -> String {
+    format!("{host}-same")
+}
+
 /// Returns the status in a response, if it can be parsed.
 fn word(answer: &Response) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(&answer.body).ok()?;
@@ -350,6 +355,11 @@ impl World {
             entry.transaction
         ));
         self.begins(fate, &mut entry);
+        // A provider that has begun to use one id for all goes on to do so.
+        let one_id = one_id(&entry.host);
+        if self.books.entries.values().any(|other| other.id == one_id) {
+            entry.id = one_id;
+        }
         if matches!(entry.status, "paid" | "part") {
             let lied = matches!(
                 fate,
@@ -431,7 +441,7 @@ impl World {
             }
             Fate::RepeatsId => {
                 entry.status = "paid";
-                entry.id = format!("{}-same", entry.host);
+                entry.id = one_id(&entry.host);
                 entry.names_reference = false;
             }
         }
@@ -457,13 +467,14 @@ impl World {
         self.later(named_at, Happening::NamesAmount { reference });
     }
 
-    /// Returns an id that the provider has given to another reference, if there is one.
+    /// Returns an id that the provider has given to another reference, if there is one: of a paid
+    /// one, if there is such a one.
     fn borrowed_id(&self, entry: &Entry) -> String {
         let others = self.books.entries.values();
         let mut of_host = others.filter(|other| other.host == entry.host);
-        of_host
-            .next()
-            .map_or_else(|| entry.id.clone(), |other| other.id.clone())
+        let first = of_host.clone().next();
+        let borrowed = of_host.find(|other| other.status == "paid").or(first);
+        borrowed.map_or_else(|| entry.id.clone(), |other| other.id.clone())
     }
 
     /// Draws the effect of a submission.
