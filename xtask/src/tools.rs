@@ -70,7 +70,7 @@ pub fn caddy() -> anyhow::Result<PathBuf> {
 /// A program: the system's, or `file` of a package of Debian, which is unpacked.
 fn of_debian(file: &str, version: &[&str], package: &str) -> anyhow::Result<PathBuf> {
     let name = Path::new(file).file_name().context("a program")?;
-    if run::has(&name.to_string_lossy(), version) {
+    if run::has(name, version) {
         return Ok(name.into());
     }
     let folder = tools().join(package);

@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn a_crate_describes_itself_and_inherits_the_rest() {
         assert_eq!(says(WHOLE), Vec::<String>::new());
-        for line in WHOLE.lines().skip(3) {
+        // Without `publish` it is a published one.
+        for line in WHOLE.lines().skip(3).take(2) {
             let key = line.split('.').next().unwrap();
             let without: Vec<&str> = WHOLE.lines().filter(|other| *other != line).collect();
             let missing = format!("`{key}.workspace = true` is missing");
