@@ -164,7 +164,7 @@ impl Call {
         self
     }
 
-    /// The operation's input: a [`Collect`], or any JSON.
+    /// The operation's input: a [`Collect`](crate::Collect), or any JSON.
     pub fn input(mut self, input: &impl Serialize) -> Self {
         *self.begin.input.to_mut() =
             serde_json::to_value(input).expect("the input can be written as JSON");

@@ -78,6 +78,7 @@ fn has_word(code: &str, name: &str) -> bool {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "it reads texts, which takes minutes there")]
 fn what_authors_use_is_in_an_example() {
     let mut found = Vec::new();
     sources(
