@@ -32,5 +32,5 @@ mod slashes;
 pub mod state;
 mod user_mail;
 pub mod utils;
-mod version;
+pub mod version;
 mod without_key;

@@ -7,5 +7,9 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    switchyard::version::set_commit(
+        option_env!("SWITCHYARD_COMMIT"),
+        option_env!("SWITCHYARD_COMMIT_DATE"),
+    );
     switchyard::cli::main()
 }

@@ -1,21 +1,25 @@
 //! Version of this build: its number, its commit and the date of the commit.
 //!
 //! `cargo xtask dist` and `cargo xtask stage --release` name the commit in the environment of the
-//! compiler. Other builds have only the number.
+//! compiler. Other builds have only the number. The program's `main.rs` reads that environment: so
+//! another commit compiles that file again, and not this library.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// Number of the version.
 pub const NUMBER: &str = env!("CARGO_PKG_VERSION");
 
+/// Says which commit this program is built from, and its date. The first call counts.
+pub fn set_commit(commit: Option<&str>, date: Option<&str>) {
+    DESCRIBED.get_or_init(|| describe(NUMBER, commit, date));
+}
+
 /// Returns the version as `switchyard --version` prints it.
 pub fn described() -> &'static str {
-    static DESCRIBED: LazyLock<String> = LazyLock::new(|| {
-        let commit = option_env!("SWITCHYARD_COMMIT");
-        describe(NUMBER, commit, option_env!("SWITCHYARD_COMMIT_DATE"))
-    });
-    &DESCRIBED
+    DESCRIBED.get_or_init(|| describe(NUMBER, None, None))
 }
+
+static DESCRIBED: OnceLock<String> = OnceLock::new();
 
 fn describe(number: &str, commit: Option<&str>, date: Option<&str>) -> String {
     // A container build passes an empty text when nothing is known.

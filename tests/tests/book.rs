@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use switchyard_tests::book::{chapters, generated, links_that_lead_nowhere};
+use switchyard_tests::book::{
+    chapters, generated, links_that_lead_nowhere, version_in, version_rows,
+};
 use switchyard_tests::tidy::{repository_files, root};
 
 #[test]
@@ -53,6 +55,26 @@ fn every_page_of_the_documentation_is_one_chapter() {
 fn every_link_leads_to_a_heading_and_none_out_of_the_book() {
     let found = links_that_lead_nowhere(&pages());
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn the_page_of_versions_has_the_numbers_of_the_code() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).expect(path);
+    let rows = version_rows(&read("docs/versions.md"));
+    let surfaces: Vec<&str> = rows.iter().map(|row| row.surface.as_str()).collect();
+    for surface in ["merchant API", "gateway ABI", "store", "backup"] {
+        assert!(surfaces.contains(&surface), "no row of the {surface}");
+    }
+    for row in &rows {
+        let found = version_in(&read(&row.file), row.name.as_deref());
+        assert_eq!(
+            found.as_ref(),
+            Some(&row.now),
+            "{}: {}",
+            row.surface,
+            row.file
+        );
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use switchyard_tests::tidy::{
-    RULES, Source, dead_links, drift, monitoring, named_paths_missing, repository_files, root,
-    tour_problems, unused_dependencies,
+    RULES, Source, crate_metadata, dead_links, drift, monitoring, named_paths_missing,
+    repository_files, root, tour_problems, unused_dependencies,
 };
 
 #[test]
@@ -101,6 +101,22 @@ fn the_fuzzer_is_locked_to_the_versions_of_the_release() {
             .iter()
             .map(|one| format!("\n  {one}"))
             .collect::<String>()
+    );
+}
+
+#[test]
+fn every_crate_says_what_it_is_and_inherits_what_is_the_same_in_all() {
+    let files = repository_files().expect("git lists the files");
+    let is_manifest = |file: &&Source| file.path.split('/').next_back() == Some("Cargo.toml");
+    let manifests: Vec<&Source> = files.iter().filter(is_manifest).collect();
+    let is_top = |file: &&&Source| file.path == "Cargo.toml";
+    let top = manifests.iter().find(is_top).expect("the workspace");
+    assert!(manifests.len() > 20, "the crates are found");
+    let found = crate_metadata(top, &manifests);
+    assert!(
+        found.is_empty(),
+        "{}",
+        found.iter().map(|f| format!("\n  {f}")).collect::<String>()
     );
 }
 

@@ -33,6 +33,7 @@ impl Serve {
         let staged = Stage {
             release: self.release,
             auditable: false,
+            names_commit: false,
         }
         .run()?;
         let mut server = std::process::Command::new(staged.program());

@@ -26,6 +26,9 @@ pub struct Stage {
     /// With the list of their dependencies in program and gateways, by cargo-auditable
     #[arg(long, requires = "release")]
     pub auditable: bool,
+    /// Whether `--version` names the commit, as it does with `--release`.
+    #[arg(skip)]
+    pub names_commit: bool,
 }
 
 /// The program and its gateways, ready to start.
@@ -49,6 +52,7 @@ impl Stage {
         Self {
             release: false,
             auditable: false,
+            names_commit: false,
         }
     }
 
@@ -62,13 +66,15 @@ impl Stage {
             run::cargo()
         };
         build.arg("build");
+        // Outside git, as in a container build, the variables are passed on as they are.
+        if (self.release || self.names_commit)
+            && let Some(revision) = Revision::of_tree()?
+        {
+            build.envs(revision.variables());
+        }
         if self.release {
             // As it is deployed: the program and its gateways, with their own features alone.
             build.args(["--release", "--package", "switchyard"]);
-            // Outside git, as in a container build, the variables are passed on as they are.
-            if let Some(revision) = Revision::of_tree()? {
-                build.envs(revision.variables());
-            }
             for name in &gateways {
                 build.args(["--package", name]);
             }

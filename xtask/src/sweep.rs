@@ -35,6 +35,7 @@ impl Sweep {
         let staged = Stage {
             release: self.release,
             auditable: false,
+            names_commit: false,
         }
         .run()?;
         // What kills and counts is not measured. One build of the whole, as for the tests.

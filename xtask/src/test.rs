@@ -8,6 +8,7 @@ use clap::Args;
 use switchyard_progress::{Progress, Unit};
 
 use crate::dist::Dist;
+use crate::revision::Revision;
 use crate::run::{self, cargo, must, program};
 use crate::stage::Stage;
 use crate::step_times::StepTimes;
@@ -307,6 +308,15 @@ fn rust_tests() -> anyhow::Result<()> {
         Ok(rust) => more.push(("SWITCHYARD_OLDEST_RUST", rust)),
         Err(why) => println!("NOT CHECKED: the SDK with its oldest Rust: {why:#}"),
     }
+    for (variable, proxy) in [
+        ("SWITCHYARD_NGINX", tools::nginx()),
+        ("SWITCHYARD_CADDY", tools::caddy()),
+    ] {
+        match proxy {
+            Ok(program) => more.push((variable, program)),
+            Err(why) => println!("NOT CHECKED: a configuration of ops/proxy: {why:#}"),
+        }
+    }
     tests(&["--workspace"], false, &more)
 }
 
@@ -395,10 +405,14 @@ fn packages() -> anyhow::Result<()> {
     }
     let folder = run::target().join("dist-of-tests");
     Dist::of_tests(&folder).run()?;
+    let mut variables = vec![("SWITCHYARD_PACKAGES", folder)];
+    if let Some(revision) = Revision::of_tree()? {
+        variables.push(("SWITCHYARD_PACKAGED_COMMIT", revision.commit.into()));
+    }
     tests(
         &["--package", "switchyard-tests", "--test", "packages"],
         true,
-        &[("SWITCHYARD_PACKAGES", folder)],
+        &variables,
     )
 }
 

@@ -1,5 +1,5 @@
 //! Tools of the tests beside cargo: a browser, a local chain, npm and Python packages,
-//! cargo-auditable, cargo-deb, cargo-deny, mdbook, promtool.
+//! cargo-auditable, cargo-deb, cargo-deny, mdbook, promtool, nginx, Caddy.
 //!
 //! Each is searched first and installed where possible: Debian's packages into the system (as
 //! root), all others under `target/tools`, never into the tree. A tool that cannot be installed is
@@ -54,20 +54,33 @@ pub fn chromium() -> anyhow::Result<PathBuf> {
 /// promtool, which checks and tests alert rules: the system's, or that of Debian's package. The
 /// package is unpacked and not installed, because the installation starts a server.
 pub fn promtool() -> anyhow::Result<PathBuf> {
-    if run::has("promtool", &["--version"]) {
-        return Ok("promtool".into());
+    of_debian("usr/bin/promtool", &["--version"], "prometheus")
+}
+
+/// nginx, which checks its configuration in `ops/proxy`; unpacked like [`promtool`].
+pub fn nginx() -> anyhow::Result<PathBuf> {
+    of_debian("usr/sbin/nginx", &["-v"], "nginx")
+}
+
+/// Caddy, which checks its configuration in `ops/proxy`; unpacked like [`promtool`].
+pub fn caddy() -> anyhow::Result<PathBuf> {
+    of_debian("usr/bin/caddy", &["version"], "caddy")
+}
+
+/// A program: the system's, or `file` of a package of Debian, which is unpacked.
+fn of_debian(file: &str, version: &[&str], package: &str) -> anyhow::Result<PathBuf> {
+    let name = Path::new(file).file_name().context("a program")?;
+    if run::has(name, version) {
+        return Ok(name.into());
     }
-    let folder = tools().join("prometheus");
-    let unpacked = folder.join("usr/bin/promtool");
-    if unpacked.exists() {
-        return Ok(unpacked);
+    let folder = tools().join(package);
+    let unpacked = folder.join(file);
+    if !unpacked.exists() {
+        unpack(&folder, &[package]).with_context(|| {
+            format!("no {file}: install {package} (Debian: `apt-get install {package}`)")
+        })?;
     }
-    unpack(&folder, &["prometheus"])
-        .context("no promtool: install Prometheus (Debian: `apt-get install prometheus`)")?;
-    ensure!(
-        unpacked.exists(),
-        "Debian's prometheus has no usr/bin/promtool"
-    );
+    ensure!(unpacked.exists(), "Debian's {package} has no {file}");
     Ok(unpacked)
 }
 

@@ -24,6 +24,9 @@ pub enum Config {
 pub struct Check {
     #[command(flatten)]
     installation: Installation,
+    /// Exit with code 2 also for what this user may not read: for the user that runs the server
+    #[arg(long)]
+    strict: bool,
 }
 
 const CHECK_EXAMPLE: &str = "\
@@ -32,7 +35,7 @@ Example:
 
 The checks are those of a start; nothing is started or changed. Exit code 0: no problem, perhaps
 warnings. Exit code 2: the server would refuse these settings. A finding `unknown` names what this
-user may not read.";
+user may not read: another user may, so it is no problem unless --strict is given.";
 
 impl Config {
     pub fn run(self, json: bool) -> ExitCode {
@@ -51,7 +54,10 @@ impl Check {
             true => as_json(&examined, file.as_deref()),
             false => as_text(&examined, file.as_deref(), Style::of_stdout()),
         };
-        let is_refused = examined.problems.iter().any(is_problem);
+        let is_refused = match self.strict {
+            true => examined.refusals().next().is_some(),
+            false => examined.problems.iter().any(is_problem),
+        };
         match print(&shown) {
             Ok(()) if !is_refused => ExitCode::SUCCESS,
             Ok(()) => ExitCode::from(2),

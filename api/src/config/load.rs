@@ -116,6 +116,12 @@ impl Examined {
         self.is_complete
     }
 
+    /// Whether this user may not read the settings file.
+    pub fn is_closed(&self) -> bool {
+        let mut problems = self.problems.iter();
+        problems.any(|problem| problem.setting.is_none() && problem.weight == Weight::Unseen)
+    }
+
     /// Problems for which the server does not start.
     pub fn refusals(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|problem| problem.is_refused())
@@ -131,9 +137,10 @@ fn read(
     if let Some(file) = file {
         match text_of(file) {
             Ok(text) => sources.add_file(file, &text),
-            Err(why) => sources
-                .problems
-                .push(Problem::of_file(Origin::Nowhere, why)),
+            Err((weight, text)) => sources.problems.push(Problem {
+                weight,
+                ..Problem::of_file(Origin::Nowhere, text)
+            }),
         }
     }
     let is_complete = sources
@@ -177,26 +184,35 @@ fn read(
 /// The text of the settings file.
 ///
 /// # Errors
-/// One sentence with what to do.
-fn text_of(path: &Path) -> Result<String, String> {
+/// One sentence with what to do, and its weight: another user may have the right that this one
+/// lacks.
+fn text_of(path: &Path) -> Result<String, (Weight, String)> {
     let is_file = fs::metadata(path).map(|file| file.is_file());
     let text = match is_file {
         Ok(false) => Err(io::Error::other("it is not a regular file")),
         _ => fs::read_to_string(path),
     };
+    let path = path.display();
     text.map_err(|why| match why.kind() {
-        io::ErrorKind::NotFound => format!(
-            "the settings file {} does not exist: make one with `switchyard init`, or name another \
-             with --config",
-            path.display()
+        io::ErrorKind::NotFound => (
+            Weight::Problem,
+            format!(
+                "the settings file {path} does not exist: make one with `switchyard init`, or name \
+                 another with --config"
+            ),
         ),
-        io::ErrorKind::PermissionDenied => format!(
-            "the settings file {} cannot be read: {why}. The user that runs the server has to be \
-             able to read the file and to enter every folder above it: change their owner or mode, \
-             or run this command as that user",
-            path.display()
+        io::ErrorKind::PermissionDenied => (
+            Weight::Unseen,
+            format!(
+                "the settings file {path} cannot be read: {why}. The user that runs the server has \
+                 to be able to read the file and to enter every folder above it: change their \
+                 owner or mode, or run this command as that user"
+            ),
         ),
-        _ => format!("the settings file {} cannot be read: {why}", path.display()),
+        _ => (
+            Weight::Problem,
+            format!("the settings file {path} cannot be read: {why}"),
+        ),
     })
 }
 

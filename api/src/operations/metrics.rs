@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_process::Collector;
 
 use super::observed::observe;
 use super::{Operations, first_values, health};
@@ -126,18 +127,8 @@ fn describe() {
 fn describe_process() {
     describe_gauge!("switchyard_ready", "1 when /readyz answers 200");
     describe_gauge!("switchyard_build_info", "1, with the version as its label");
-    describe_gauge!(
-        "switchyard_process_open_files",
-        "Open files and sockets of the process"
-    );
-    describe_gauge!(
-        "switchyard_process_max_files",
-        "Files and sockets that the process may have open"
-    );
-    describe_gauge!(
-        "switchyard_process_resident_bytes",
-        "Resident memory of the process"
-    );
+    // The metrics that Prometheus' own client libraries have, under their names.
+    Collector::default().describe();
     describe_gauge!(
         "switchyard_disk_free_bytes",
         "Free bytes of the file system of a folder"
@@ -331,9 +322,12 @@ const UPKEEP: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
     use std::path::Path;
+
+    use metrics_exporter_prometheus::PrometheusBuilder;
+    use metrics_process::Collector;
 
     const ADVICE: &str = "keep docs/metrics.md and `describe` in operations/metrics.rs in step with what is recorded";
 
@@ -361,11 +355,12 @@ mod tests {
         }
     }
 
-    /// Names in the table of the docs.
-    fn listed() -> BTreeSet<String> {
+    /// Names in the table of the docs that begin so.
+    fn listed(beginning: &str) -> BTreeSet<String> {
         let page = include_str!("../../../docs/metrics.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
         rows.filter_map(|row| row.split('`').next())
+            .filter(|name| name.starts_with(beginning))
             .map(str::to_owned)
             .collect()
     }
@@ -388,7 +383,7 @@ mod tests {
                 &mut recorded,
             );
         }
-        assert_eq!(recorded, listed(), "{ADVICE}");
+        assert_eq!(recorded, listed("switchyard_"), "{ADVICE}");
     }
 
     #[test]
@@ -404,6 +399,37 @@ mod tests {
             ],
             &mut described,
         );
-        assert_eq!(described, listed(), "{ADVICE}");
+        assert_eq!(described, listed("switchyard_"), "{ADVICE}");
+        assert_eq!(
+            listed(""),
+            &listed("switchyard_") | &listed("process_"),
+            "every name has one of the two prefixes"
+        );
+    }
+
+    #[test]
+    fn the_metrics_of_the_process_are_the_listed_ones_with_their_types() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        metrics::with_local_recorder(&recorder, || {
+            Collector::default().describe();
+            Collector::default().collect();
+        });
+        let shown = handle.render();
+        let types = shown.lines().filter_map(|line| {
+            let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
+            Some((name.to_owned(), kind))
+        });
+        let types: BTreeMap<String, &str> = types.collect();
+        assert_eq!(
+            types.keys().cloned().collect::<BTreeSet<_>>(),
+            listed("process_")
+        );
+        for (name, kind) in types {
+            let is_total = name.ends_with("_total");
+            assert_eq!(kind, if is_total { "counter" } else { "gauge" }, "{name}");
+            let line = format!("# HELP {name} ");
+            assert!(shown.contains(&line), "{name} has no help: {shown}");
+        }
     }
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use metrics::{counter, gauge};
+use metrics_process::Collector;
 use switchyard_engine::engine::Engine;
 use switchyard_records::open_cases;
-use switchyard_system::{descriptors, resources};
+use switchyard_system::resources;
 
 /// Reads the engine's state and the resources of this process. A value that cannot be read stays as
 /// it was.
@@ -39,15 +40,7 @@ pub async fn observe(engine: &Engine, folders: &[(&'static str, PathBuf)]) {
 
 #[allow(clippy::cast_precision_loss)] // as above
 fn resources_of_process(folders: &[(&'static str, PathBuf)]) {
-    if let Ok(open) = descriptors::open_now() {
-        gauge!("switchyard_process_open_files").set(open as f64);
-    }
-    if let Ok(most) = descriptors::raise_limit() {
-        gauge!("switchyard_process_max_files").set(most as f64);
-    }
-    if let Ok(resident) = resources::resident_bytes() {
-        gauge!("switchyard_process_resident_bytes").set(resident as f64);
-    }
+    Collector::default().collect();
     for (folder, path) in folders {
         if let Ok(free) = resources::free_disk_bytes(path) {
             gauge!("switchyard_disk_free_bytes", "folder" => *folder).set(free as f64);

@@ -4,6 +4,55 @@
 //! A library exports one symbol, [`SYMBOL`], of type [`Plugin`], and carries its manifest in the
 //! ELF section [`SECTION`]. Nothing is freed across the boundary: bytes that are handed over are
 //! lent for the duration of the call, and the receiver copies.
+//!
+//! What a host does for the first step of a call:
+//!
+//! ```
+//! use std::ffi::c_void;
+//! use switchyard_gateway::abi::{self, Bytes, Plugin, Sink};
+//! # use switchyard_gateway::runtime::{self, Answering, Entry, Input};
+//! # use switchyard_gateway::{Context, Fault, Operation};
+//! # struct Acme;
+//! # impl Entry for Acme {
+//! #     fn manifest() -> &'static [u8] { b"{}" }
+//! #     fn start(_: Context, _: Operation, _: Input) -> Answering {
+//! #         Box::pin(async { Err(Fault::provider("Acme is closed")) })
+//! #     }
+//! # }
+//! # static PLUGIN: Plugin = Plugin {
+//! #     abi_major: abi::ABI_MAJOR,
+//! #     size: size_of::<Plugin>() as u32,
+//! #     begin: runtime::c_begin::<Acme>,
+//! #     resume: runtime::c_resume,
+//! #     end: runtime::c_end,
+//! # };
+//!
+//! /// Copies a part of the gateway's answer.
+//! unsafe extern "C" fn keep(ctx: *mut c_void, part: Bytes) {
+//!     // SAFETY: `ctx` is the vector of `begin`, and `part` is lent for this call.
+//!     unsafe { (*ctx.cast::<Vec<u8>>()).extend_from_slice(part.as_slice()) }
+//! }
+//!
+//! fn begin(plugin: &Plugin, message: &[u8]) -> (i32, Vec<u8>) {
+//!     assert_eq!(plugin.abi_major, abi::ABI_MAJOR);
+//!     let mut answer = Vec::new();
+//!     let sink = Sink { ctx: (&raw mut answer).cast(), put: keep };
+//!     let mut call = std::ptr::null_mut();
+//!     // SAFETY: message, sink and the place of the call live until `begin` returns.
+//!     let code = unsafe { (plugin.begin)(Bytes::lend(message), sink, &mut call) };
+//!     if !call.is_null() {
+//!         // SAFETY: the call was set, and is not used again.
+//!         unsafe { (plugin.end)(call) };
+//!     }
+//!     (code, answer)
+//! }
+//!
+//! let message = br#"{"op":"check_config","call":"c_1","now":"2026-11-20T10:00:00Z","seed":"5eed"}"#;
+//! let (code, answer) = begin(&PLUGIN, message);
+//! assert_eq!(code, abi::FAILED);
+//! assert!(String::from_utf8(answer)?.contains("Acme is closed"));
+//! # Ok::<(), std::string::FromUtf8Error>(())
+//! ```
 
 use std::ffi::c_void;
 

@@ -50,6 +50,15 @@ impl Context {
     }
 
     /// This call, for logs.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let sent_by = format!("switchyard {}", cx.call());
+    /// # let _ = sent_by;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn call(&self) -> &str {
         &self.call
     }
@@ -230,6 +239,15 @@ impl Context {
     }
 
     /// Keeps `value` in this connection's cache: OAuth tokens. A cache may forget at any time.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let hour = std::time::Duration::from_secs(3_600);
+    /// cx.cache("token", "eyJhbGciOi", hour).await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn cache(&self, key: impl Into<String>, value: impl Into<String>, keep: Duration) {
         self.perform(Effect::CachePut {
             key: key.into(),
@@ -240,6 +258,17 @@ impl Context {
     }
 
     /// Has the connection's cache forget `key`: a token that the provider refused.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let answer = cx.get("https://api.acme.example/account").bearer("eyJhbGciOi").send().await?;
+    /// if answer.status == 401 {
+    ///     cx.forget("token").await;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn forget(&self, key: impl Into<String>) {
         self.cache(key, "", Duration::ZERO).await;
     }
@@ -263,6 +292,16 @@ impl Context {
 
     /// The next number of a series that is `from` or more. Numbers below it are never given later.
     /// List `counter_from` in the manifest's `needs`.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// // Numbers below 1,000 were used before this installation.
+    /// let invoice = cx.next_number_from("invoice", 1_000).await?;
+    /// # let _ = invoice;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn next_number_from(
         &self,
         series: impl Into<String>,
@@ -300,6 +339,15 @@ impl Context {
 
     /// 64 bits of chance from the engine's seed for this call: for nonces that must differ, not for
     /// keys.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let nonce = format!("{:016x}", cx.chance());
+    /// # let _ = nonce;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn chance(&self) -> u64 {
         self.channel.papers().chance.next()
     }

@@ -46,6 +46,13 @@ pub enum FaultKind {
 
 impl Fault {
     /// A fault of any kind.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Fault, FaultKind};
+    ///
+    /// let fault = Fault::new(FaultKind::Provider, "Acme sent half a page");
+    /// assert_eq!(fault.kind, FaultKind::Provider);
+    /// ```
     pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -54,11 +61,25 @@ impl Fault {
     }
 
     /// The connection's configuration is wrong: say which field, and how it should look.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Fault, FaultKind};
+    ///
+    /// let fault = Fault::config("`api_key` begins with sk_: copy it whole");
+    /// assert_eq!(fault.kind, FaultKind::Config);
+    /// ```
     pub fn config(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Config, message)
     }
 
     /// The provider answered something unreadable.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Fault, FaultKind};
+    ///
+    /// let fault = Fault::provider("Acme answered 502");
+    /// assert_eq!(fault.kind, FaultKind::Provider);
+    /// ```
     pub fn provider(message: impl Into<String>) -> Self {
         Self::new(FaultKind::Provider, message)
     }

@@ -53,6 +53,16 @@ impl<'c> RequestBuilder<'c> {
     }
 
     /// Adds a header.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let request = cx.post("https://api.acme.example/charges");
+    /// let answer = request.header("idempotency-key", "7d3f0c9e").send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.request.headers.push((name.into(), value.into()));
         self
@@ -64,12 +74,31 @@ impl<'c> RequestBuilder<'c> {
     }
 
     /// Adds `Authorization: Basic` with a name and a password.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let account = cx.get("https://api.acme.example/account").basic("shop_7", "secret");
+    /// # let _ = account.send().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn basic(self, user: &str, password: &str) -> Self {
         let pair = BASE64.encode(format!("{user}:{password}"));
         self.header("authorization", format!("Basic {pair}"))
     }
 
     /// A JSON body, with its content type.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let body = serde_json::json!({ "amount": "25.00", "currency": "USD" });
+    /// let answer = cx.post("https://api.acme.example/charges").json(&body).send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn json(mut self, body: &impl Serialize) -> Self {
         match serde_json::to_string(body) {
             Ok(text) => self.text("application/json", text),
@@ -83,12 +112,32 @@ impl<'c> RequestBuilder<'c> {
     }
 
     /// A body of text, with its content type.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let order = "<order><amount>25.00</amount></order>";
+    /// let answer = cx.post("https://api.acme.example/charges").text("application/xml", order).send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn text(mut self, content_type: &str, body: impl Into<String>) -> Self {
         self.request.body = Some(Body::Text(body.into()));
         self.header("content-type", content_type)
     }
 
     /// A body of any bytes, with its content type.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let message = [0x08, 0x96, 0x01];
+    /// let answer = cx.post("https://api.acme.example/charges").bytes("application/protobuf", &message).send().await?;
+    /// # let _ = answer;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bytes(mut self, content_type: &str, body: &[u8]) -> Self {
         self.request.body = Some(Body::Base64(BASE64.encode(body)));
         self.header("content-type", content_type)
@@ -130,12 +179,35 @@ impl<'c> RequestBuilder<'c> {
     }
 
     /// This request moves money although its method is GET.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// // This provider charges by GET.
+    /// let charge = cx.get("https://api.acme.example/charge?id=7d3f0c9e").mutates();
+    /// # let _ = charge.send().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn mutates(mut self) -> Self {
         self.request.mutates = Some(true);
         self
     }
 
     /// Sends it. Any status is an answer; an error is an answer that never came.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let answer = cx.post("https://api.acme.example/charges").send().await?;
+    /// match answer.status {
+    ///     200..300 => {}
+    ///     // Any status may follow a charge: an unexpected one is a fault, never a decline.
+    ///     other => return Err(Fault::provider(format!("Acme answered {other}"))),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn send(self) -> Result<Response, SendError> {
         if let Some(message) = self.broken {
             return Err(SendError(EffectError {
@@ -205,16 +277,46 @@ impl Response {
     }
 
     /// The first header of this name; case does not matter.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let answer = cx.get("https://api.acme.example/account").send().await?;
+    /// let wait = answer.header("retry-after").and_then(|text| text.parse::<u32>().ok());
+    /// # let _ = wait;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
 
     /// The body.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let answer = cx.get("https://api.acme.example/certificate").send().await?;
+    /// let first = answer.bytes().first();
+    /// # let _ = first;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bytes(&self) -> &[u8] {
         &self.body
     }
 
     /// The body as text.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// let answer = cx.get("https://api.acme.example/state?id=7d3f0c9e").send().await?;
+    /// let is_paid = answer.text()?.trim() == "PAID";
+    /// # let _ = is_paid;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn text(&self) -> Result<&str, Fault> {
         std::str::from_utf8(&self.body).map_err(|_| {
             Fault::provider(format!(
@@ -226,6 +328,19 @@ impl Response {
 
     /// The body as JSON of this shape. Anything else (an HTML page, half an answer) is a fault,
     /// which is never a decline.
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// #[derive(serde::Deserialize)]
+    /// struct Charge {
+    ///     status: String,
+    /// }
+    /// let charge: Charge = cx.get("https://api.acme.example/charges/7").send().await?.json()?;
+    /// # let _ = charge.status;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Fault::provider(format!(
@@ -254,6 +369,19 @@ pub struct SendError(pub EffectError);
 
 impl SendError {
     /// Can it have reached the provider?
+    ///
+    /// ```
+    /// # use switchyard_gateway::{Context, Fault};
+    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// if let Err(error) = cx.post("https://api.acme.example/charges").send().await {
+    ///     // Not one byte left: another provider may be tried.
+    ///     let is_safe = !error.maybe_sent();
+    ///     # let _ = is_safe;
+    ///     return Err(error.into());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn maybe_sent(&self) -> bool {
         self.0.sent == Sent::Maybe
     }

@@ -7,6 +7,17 @@ use serde_json::Value;
 
 use crate::fault::Fault;
 
+/// Environment of a connection: test money or real money.
+///
+/// ```
+/// use switchyard_gateway::Environment;
+///
+/// let host = |environment| match environment {
+///     Environment::Sandbox => "sandbox.acme.example",
+///     Environment::Live => "api.acme.example",
+/// };
+/// assert_eq!(host(Environment::default()), "sandbox.acme.example");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Environment {
@@ -25,6 +36,14 @@ pub enum Direction {
 }
 
 /// The list that `options` is asked for.
+///
+/// ```
+/// use switchyard_gateway::testing;
+///
+/// let ask = testing::options("banks", "bank_ng", "NGN", 2);
+/// assert_eq!(ask.source, "banks");
+/// assert_eq!(ask.unit.decimal, "1.00");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// `options_from` of the field.
@@ -62,6 +81,13 @@ pub struct Money {
 
 impl Money {
     /// From minor units.
+    ///
+    /// ```
+    /// use switchyard_gateway::Money;
+    ///
+    /// assert_eq!(Money::from_minor(25_00, "USD", 2).decimal, "25.00");
+    /// assert_eq!(Money::from_minor(200, "XOF", 0).decimal, "200");
+    /// ```
     pub fn from_minor(minor: i64, currency: impl Into<String>, decimals: u8) -> Self {
         Self {
             minor,
@@ -73,6 +99,14 @@ impl Money {
 
     /// In major units without decimals, for providers that know none. A fraction is refused, never
     /// rounded.
+    ///
+    /// ```
+    /// use switchyard_gateway::Money;
+    ///
+    /// assert_eq!(Money::from_minor(25_00, "USD", 2).whole()?, 25);
+    /// assert!(Money::from_minor(25_50, "USD", 2).whole().is_err());
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn whole(&self) -> Result<i64, Fault> {
         let unit = 10_i64
             .checked_pow(u32::from(self.decimals))
@@ -88,6 +122,16 @@ impl Money {
 
     /// In major units with at most `decimals` decimals, for providers whose operators differ.
     /// Digits are never rounded away.
+    ///
+    /// ```
+    /// use switchyard_gateway::Money;
+    ///
+    /// let money = Money::from_minor(25_50, "USD", 2);
+    /// assert_eq!(money.with_decimals(1)?, "25.5");
+    /// assert_eq!(money.with_decimals(3)?, "25.500");
+    /// assert!(money.with_decimals(0).is_err());
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn with_decimals(&self, decimals: u8) -> Result<String, Fault> {
         if decimals == 0 {
             return self.whole().map(|whole| whole.to_string());
@@ -130,6 +174,13 @@ fn written(minor: i64, decimals: u8) -> String {
 }
 
 /// Values that the payer or recipient entered, by the field names of the method. Numbers are texts.
+///
+/// ```
+/// use switchyard_gateway::Fields;
+///
+/// let fields = Fields::from([("msisdn", "22997000000")]);
+/// assert_eq!(fields.get("msisdn"), Some("22997000000"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Fields(pub BTreeMap<String, String>);
@@ -171,6 +222,14 @@ fn text_of(value: Value) -> Option<String> {
 }
 
 /// Customer of the transaction. Values that the merchant omitted are absent or empty.
+///
+/// ```
+/// use switchyard_gateway::testing;
+///
+/// let payer = testing::collect("acme_xof", 1_000, "XOF", 0).payer;
+/// let name = [payer.first_name, payer.last_name].into_iter().flatten();
+/// assert_eq!(name.collect::<Vec<_>>().join(" "), "Ada Lovelace");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Payer {
@@ -182,6 +241,19 @@ pub struct Payer {
 }
 
 /// Take money from a payer.
+///
+/// ```
+/// use switchyard_gateway::{Fault, testing};
+///
+/// let mut ask = testing::collect("mtn_bj", 1_000, "XOF", 0);
+/// ask.fields = [("msisdn", "22997000000")].into();
+/// let phone = ask.fields.get("msisdn").ok_or_else(|| Fault::config("no phone number"))?;
+/// let body = serde_json::json!({
+///     "id": ask.reference, "phone": phone, "amount": ask.amount.decimal, "currency": ask.amount.currency,
+/// });
+/// assert_eq!(body["amount"], "1000");
+/// # Ok::<(), Fault>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collect {
     /// Our reference of this attempt, a UUID. It belongs into every request that moves money.
@@ -208,6 +280,15 @@ pub struct Collect {
 }
 
 /// Send money to a recipient.
+///
+/// ```
+/// use switchyard_gateway::testing;
+///
+/// let mut ask = testing::payout("mtn_bj", 1_000, "XOF", 0);
+/// ask.recipient = [("msisdn", "22997000000")].into();
+/// let body = serde_json::json!({ "id": ask.reference, "to": ask.recipient.get("msisdn") });
+/// assert_eq!(body["to"], "22997000000");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payout {
     pub reference: String,
@@ -229,6 +310,15 @@ pub struct Payout {
 }
 
 /// Query of an attempt's outcome.
+///
+/// ```
+/// use switchyard_gateway::{Direction, testing};
+///
+/// let ask = testing::query("mtn_bj", Direction::Collect, 1_000, "XOF", 0);
+/// // By the provider's id where there is one, else by our reference.
+/// let name = ask.provider_id.as_deref().unwrap_or(&ask.reference);
+/// assert_eq!(name, testing::REFERENCE);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
     pub reference: String,
@@ -250,6 +340,15 @@ pub struct Query {
 /// Pass on what the payer typed after the attempt began: the code of an `enter_code`, as
 /// `input.code`. A wrong code is answered with another `enter_code` whose `how` says what was
 /// wrong.
+///
+/// ```
+/// use switchyard_gateway::{Fault, SubmitInput};
+///
+/// fn code(ask: &SubmitInput) -> Result<&str, Fault> {
+///     ask.input.get("code").ok_or_else(|| Fault::provider("the page sent no code"))
+/// }
+/// # let _ = code;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubmitInput {
     pub reference: String,
@@ -264,6 +363,21 @@ pub struct SubmitInput {
 }
 
 /// Call an attempt off, where the provider can.
+///
+/// ```
+/// use switchyard_gateway::{Cancel, Context, Fault, Outcome};
+///
+/// async fn cancel(cx: &Context, ask: Cancel) -> Result<Outcome, Fault> {
+///     let url = format!("https://api.acme.example/charges/{}/cancel", ask.reference);
+///     let answer = cx.post(url).send().await?;
+///     // Whether it was called off, the provider's own state says.
+///     Ok(match answer.is_success() {
+///         true => Outcome::pending(),
+///         false => Outcome::unknown(format!("Acme answered {}", answer.status)),
+///     })
+/// }
+/// # let _ = cancel;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancel {
     pub reference: String,
@@ -276,6 +390,16 @@ pub struct Cancel {
 }
 
 /// Give money back.
+///
+/// ```
+/// use switchyard_gateway::Refund;
+///
+/// fn body(ask: &Refund) -> serde_json::Value {
+///     // The refund has a reference of its own; `of` is the charge.
+///     serde_json::json!({ "id": ask.reference, "charge": ask.of, "amount": ask.amount.decimal })
+/// }
+/// # let _ = body;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refund {
     /// Our reference of this refund.
@@ -291,6 +415,20 @@ pub struct Refund {
 }
 
 /// Request that a provider sent, byte for byte.
+///
+/// ```
+/// use switchyard_gateway::{Callback, CallbackResult, testing};
+///
+/// fn read(news: &Callback) -> CallbackResult {
+///     // Without a signature it is a hint: the engine queries.
+///     match news.header("x-acme-charge") {
+///         Some(id) => CallbackResult::hint().about_provider_id(id),
+///         None => CallbackResult::nothing(),
+///     }
+/// }
+/// let news = testing::callback("{}", &[("X-Acme-Charge", "ch_1")]);
+/// assert_eq!(read(&news).provider_id.as_deref(), Some("ch_1"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Callback {
     pub method: String,
@@ -345,6 +483,13 @@ impl Callback {
 
     /// Rest of the path behind the connection: our reference with `"per": "transaction"` in the
     /// manifest, otherwise empty.
+    ///
+    /// ```
+    /// let mut callback = switchyard_gateway::testing::callback("", &[]);
+    /// assert_eq!(callback.rest(), "");
+    /// callback.path = "/callbacks/con_1/7d3f0c9e".into();
+    /// assert_eq!(callback.rest(), "7d3f0c9e");
+    /// ```
     pub fn rest(&self) -> &str {
         let mut parts = self.path.trim_start_matches('/').splitn(3, '/');
         parts.nth(2).unwrap_or_default().trim_end_matches('/')

@@ -38,7 +38,7 @@
 //!
 //! A library ends with `gateway!(Acme);`.
 //!
-//! `gateway!` exports the one symbol of [`abi`] and embeds `gateway.json`, the manifest beside your
+//! [`gateway!`] exports the one symbol of [`abi`] and embeds `gateway.json`, the manifest beside your
 //! `Cargo.toml`. In a test, [`testing`] drives the gateway and answers its effects without any
 //! library.
 //!
@@ -82,6 +82,58 @@ pub use wire::{LogLevel, Operation};
 /// The engine creates a gateway for each call. It keeps nothing between calls: the configuration
 /// comes with the call, tokens belong into the engine's cache, and the engine stores the attempt's
 /// state.
+///
+/// ```
+/// use serde::Deserialize;
+/// use switchyard_gateway::{
+///     Amount, Collect, Context, DeclineReason, Fault, Gateway, Outcome, PayerAction, Query,
+/// };
+///
+/// #[derive(Default)]
+/// struct Acme;
+///
+/// #[derive(Deserialize)]
+/// struct Charge {
+///     id: String,
+///     status: String,
+///     amount: String,
+///     currency: String,
+///     page: Option<String>,
+/// }
+///
+/// /// What a charge says, however it was learned.
+/// fn outcome(charge: Charge) -> Outcome {
+///     let outcome = match charge.status.as_str() {
+///         "paid" => Outcome::succeeded(Amount::decimal(charge.amount, charge.currency)),
+///         "refused" => Outcome::declined(DeclineReason::Other, "Acme refused the charge"),
+///         "open" => match charge.page {
+///             Some(url) => Outcome::awaiting(PayerAction::Redirect { url }),
+///             None => Outcome::pending(),
+///         },
+///         // A state that is not known says nothing about the money.
+///         other => Outcome::unknown(format!("Acme has the state `{other}`")),
+///     };
+///     outcome.with_provider_id(charge.id)
+/// }
+///
+/// impl Gateway for Acme {
+///     async fn collect(&self, cx: &Context, ask: Collect) -> Result<Outcome, Fault> {
+///         let body = serde_json::json!({ "id": ask.reference, "amount": ask.amount.decimal });
+///         let request = cx.post("https://api.acme.example/charges").json(&body);
+///         Ok(outcome(request.send().await?.json()?))
+///     }
+///
+///     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
+///         let url = format!("https://api.acme.example/charges/{}", ask.reference);
+///         let answer = cx.get(url).send().await?;
+///         if answer.status == 404 {
+///             return Ok(Outcome::NotFound { why: "Acme has no such charge".into() });
+///         }
+///         Ok(outcome(answer.json()?))
+///     }
+/// }
+/// # let _ = Acme;
+/// ```
 #[expect(
     async_fn_in_trait,
     reason = "`gateway!` names the concrete type, so the compiler checks that its futures are `Send`"
@@ -140,24 +192,49 @@ pub trait Gateway: Default + Send + Sync + 'static {
     }
 }
 
-/// Exports a gateway: the symbol `gateway_plugin_v1`, and `gateway.json` as ELF section `.gateway`.
+/// Exports a gateway: the symbol `gateway_plugin_v1`, and the manifest as ELF section `.gateway`.
 /// Once a crate. It also makes a test that holds the manifest against the code.
+///
+/// `gateway!(Acme);` takes the `gateway.json` beside `Cargo.toml`. A second argument names another
+/// file, as one that a build script writes.
+///
+/// ```
+/// use switchyard_gateway::{Collect, Context, Fault, Gateway, Outcome, Query, gateway};
+///
+/// #[derive(Default)]
+/// struct Acme;
+///
+/// impl Gateway for Acme {
+///     async fn collect(&self, _: &Context, _: Collect) -> Result<Outcome, Fault> {
+///         Ok(Outcome::pending())
+///     }
+///
+///     async fn query(&self, _: &Context, _: Query) -> Result<Outcome, Fault> {
+///         Ok(Outcome::pending())
+///     }
+/// }
+///
+/// gateway!(Acme, concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acme.json"));
+///
+/// switchyard_gateway::testing::check_manifest::<Acme>();
+/// ```
 #[macro_export]
 macro_rules! gateway {
     ($gateway:ident) => {
+        $crate::gateway!($gateway, concat!(env!("CARGO_MANIFEST_DIR"), "/gateway.json"));
+    };
+    ($gateway:ident, $manifest:expr) => {
         #[cfg(panic = "abort")]
         compile_error!(
             "a gateway is built with panic = \"unwind\": remove `panic = \"abort\"` from the profile, or a panic would end the engine"
         );
 
         const _: () = {
-            const LENGTH: usize =
-                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/gateway.json")).len();
+            const LENGTH: usize = include_bytes!($manifest).len();
 
             #[used]
             #[unsafe(link_section = ".gateway")]
-            static MANIFEST: [u8; LENGTH] =
-                *include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/gateway.json"));
+            static MANIFEST: [u8; LENGTH] = *include_bytes!($manifest);
 
             impl $crate::runtime::Entry for $gateway {
                 fn manifest() -> &'static [u8] {

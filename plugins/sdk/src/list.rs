@@ -22,6 +22,25 @@ pub struct List {
 }
 
 /// A page of a list.
+///
+/// ```
+/// use switchyard_gateway::{
+///     Amount, Direction, ListedState, ListedTransaction, TransactionPage, testing,
+/// };
+///
+/// let ask = testing::list(Direction::Collect);
+/// let page = TransactionPage {
+///     transactions: vec![ListedTransaction {
+///         reference: Some(testing::REFERENCE.into()),
+///         provider_id: Some("ch_1".into()),
+///         amount: Some(Amount::minor(1_000, "XOF")),
+///         created_at: "2026-11-20T09:30:00Z".into(),
+///         state: ListedState::Succeeded,
+///     }],
+///     next: Some("page_2".into()),
+/// };
+/// assert_eq!(page.check(&ask), Ok(()));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionPage {
     /// Transactions that were created in the span, in any order: at most [`TransactionPage::MAX`].
@@ -52,6 +71,12 @@ pub struct ListedTransaction {
 
 /// State of a listed transaction. A state that is neither a success nor a final failure is
 /// `Pending`: its money may have moved or may still move.
+///
+/// ```
+/// use switchyard_gateway::{ListedState, Outcome};
+///
+/// assert_eq!(ListedState::from(&Outcome::pending()), ListedState::Pending);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ListedState {
@@ -77,6 +102,14 @@ impl List {
     ///
     /// # Errors
     /// When one of them is no time.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Direction, testing};
+    ///
+    /// let (from, until) = testing::list(Direction::Payout).span()?;
+    /// assert_eq!(until.unix_seconds() - from.unix_seconds(), 3_600);
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn span(&self) -> Result<(Moment, Moment), Fault> {
         Ok((Moment::parse(&self.from)?, Moment::parse(&self.until)?))
     }
@@ -107,6 +140,15 @@ impl TransactionPage {
     ///
     /// # Errors
     /// The rule that the page breaks; the text continues "its page".
+    ///
+    /// ```
+    /// use switchyard_gateway::{Direction, TransactionPage, testing};
+    ///
+    /// let mut page = TransactionPage::default();
+    /// assert_eq!(page.check(&testing::list(Direction::Collect)), Ok(()));
+    /// page.next = Some(String::new());
+    /// assert!(page.check(&testing::list(Direction::Collect)).is_err());
+    /// ```
     pub fn check(&self, ask: &List) -> Result<(), String> {
         if self.transactions.len() > Self::MAX {
             return Err(format!("has more than {} transactions", Self::MAX));

@@ -59,6 +59,12 @@ pub struct Manifest {
 /// Features of an engine of this ABI beyond its first version: `counter`, the effect
 /// `counter.next`; `counter_from`, its field `from`; `list` and `options`, the operations of these
 /// names; `progress`, the payer action `wait`, and `received` of a pending outcome.
+///
+/// ```
+/// use switchyard_gateway::manifest::FEATURES;
+///
+/// assert!(FEATURES.contains(&"counter"));
+/// ```
 pub const FEATURES: [&str; 5] = ["counter", "counter_from", "list", "options", "progress"];
 
 /// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`,
@@ -73,6 +79,18 @@ pub struct Hosts {
 }
 
 impl Hosts {
+    /// The hosts of an environment.
+    ///
+    /// ```
+    /// use switchyard_gateway::Environment;
+    /// use switchyard_gateway::manifest::Hosts;
+    ///
+    /// let hosts = Hosts {
+    ///     sandbox: vec!["sandbox.acme.example".into()],
+    ///     live: vec!["api.acme.example".into(), "*.acme.example".into()],
+    /// };
+    /// assert_eq!(hosts.of(Environment::Sandbox), ["sandbox.acme.example"]);
+    /// ```
     pub fn of(&self, environment: Environment) -> &[String] {
         match environment {
             Environment::Sandbox => &self.sandbox,
@@ -165,6 +183,13 @@ pub struct Capabilities {
 }
 
 /// The field that a listed host of the form `{config.field}` stands for.
+///
+/// ```
+/// use switchyard_gateway::manifest::config_field;
+///
+/// assert_eq!(config_field("{config.node_url}"), Some("node_url"));
+/// assert_eq!(config_field("api.acme.example"), None);
+/// ```
 pub fn config_field(host: &str) -> Option<&str> {
     host.strip_prefix("{config.")?.strip_suffix('}')
 }
@@ -195,11 +220,41 @@ impl Manifest {
         Ok(manifest)
     }
 
+    /// Whether the gateway has the operation.
+    ///
+    /// ```
+    /// use switchyard_gateway::Operation;
+    /// use switchyard_gateway::manifest::Manifest;
+    ///
+    /// # let text = br#"{
+    /// #     "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme",
+    /// #     "operations": ["collect", "query"],
+    /// #     "methods": [{ "code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }],
+    /// #     "config": { "type": "object", "properties": { "api_key": { "type": "string", "writeOnly": true } } }
+    /// # }"#;
+    /// let manifest = Manifest::parse(text)?;
+    /// assert!(manifest.has(Operation::Collect) && !manifest.has(Operation::Payout));
+    /// # Ok::<(), switchyard_gateway::manifest::ManifestError>(())
+    /// ```
     pub fn has(&self, operation: Operation) -> bool {
         self.operations.contains(&operation)
     }
 
     /// The names of the configuration's fields that are secrets.
+    ///
+    /// ```
+    /// use switchyard_gateway::manifest::Manifest;
+    ///
+    /// # let text = br#"{
+    /// #     "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme",
+    /// #     "operations": ["collect", "query"],
+    /// #     "methods": [{ "code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }],
+    /// #     "config": { "type": "object", "properties": { "api_key": { "type": "string", "writeOnly": true } } }
+    /// # }"#;
+    /// let manifest = Manifest::parse(text)?;
+    /// assert_eq!(manifest.secret_fields(), ["api_key"]);
+    /// # Ok::<(), switchyard_gateway::manifest::ManifestError>(())
+    /// ```
     pub fn secret_fields(&self) -> Vec<&str> {
         self.properties()
             .into_iter()

@@ -136,6 +136,14 @@ impl Outcome {
     }
 
     /// Accepted; the payer has to act.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Outcome, PayerAction};
+    ///
+    /// let url = "https://pay.acme.example/ch_1".to_owned();
+    /// let open = Outcome::awaiting(PayerAction::Redirect { url }).with_provider_id("ch_1");
+    /// # let _ = open;
+    /// ```
     pub fn awaiting(action: PayerAction) -> Self {
         Self::Pending {
             provider_id: None,
@@ -171,6 +179,14 @@ impl Outcome {
 
     /// The same decline, because of the payer's value of the field `name`, which they can correct.
     /// Only before a request was sent.
+    ///
+    /// ```
+    /// use switchyard_gateway::{DeclineReason, Outcome};
+    ///
+    /// let short = Outcome::declined(DeclineReason::InvalidAccount, "The number has nine digits");
+    /// let short = short.about_field("msisdn");
+    /// # let _ = short;
+    /// ```
     pub fn about_field(mut self, name: impl Into<String>) -> Self {
         if let Self::Declined { field, .. } = &mut self {
             *field = Some(name.into());
@@ -189,6 +205,17 @@ impl Outcome {
 }
 
 /// Reason of a decline, one of the engine's list.
+///
+/// ```
+/// use switchyard_gateway::DeclineReason;
+///
+/// let reason = |code: &str| match code {
+///     "no_funds" => DeclineReason::InsufficientFunds,
+///     "cancelled" => DeclineReason::PayerDeclined,
+///     _ => DeclineReason::Other,
+/// };
+/// assert_eq!(reason("no_funds"), DeclineReason::InsufficientFunds);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -280,9 +307,32 @@ impl From<Money> for Amount {
 }
 
 /// A text in each language it exists in: `{"en": "…", "fr": "…"}`.
+///
+/// ```
+/// use switchyard_gateway::Texts;
+///
+/// let how = Texts::from([("en".to_owned(), "See the text message".to_owned())]);
+/// assert_eq!(how["en"], "See the text message");
+/// ```
 pub type Texts = BTreeMap<String, String>;
 
 /// Next step of the payer.
+///
+/// ```
+/// use switchyard_gateway::{PayerAction, Prompt, Texts};
+///
+/// let confirm = PayerAction::ConfirmOnPhone {
+///     prompt: Prompt::Auto,
+///     steps: Default::default(),
+///     ussd: Some("*880#".into()),
+/// };
+/// let code = PayerAction::EnterCode {
+///     label: "Code".into(),
+///     length: Some(6),
+///     how: Texts::from([("en".to_owned(), "See the text message".to_owned())]),
+/// };
+/// # let _ = (confirm, code);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PayerAction {
@@ -357,6 +407,23 @@ pub enum Prompt {
 }
 
 /// Result of a check of the credentials, one harmless call to the provider.
+///
+/// ```
+/// use switchyard_gateway::{ConfigCheck, Context, Fault};
+///
+/// async fn check_config(cx: &Context) -> Result<ConfigCheck, Fault> {
+///     let answer = cx.get("https://api.acme.example/account").send().await?;
+///     Ok(match answer.status {
+///         200 => ConfigCheck::Works { account: Some(answer.text()?.to_owned()) },
+///         401 => ConfigCheck::Refused {
+///             message: "Acme does not know this key".into(),
+///             field: Some("api_key".into()),
+///         },
+///         other => return Err(Fault::provider(format!("Acme answered {other}"))),
+///     })
+/// }
+/// # let _ = check_config;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfigCheck {

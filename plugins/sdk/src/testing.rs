@@ -47,19 +47,59 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::fault::{Fault, FaultKind};
-use crate::input::{
-    Callback, Collect, Direction, Environment, Fields, Money, Options, Payer, Payout, Query,
-};
-use crate::list::List;
+use crate::input::{Direction, Environment, Money};
 use crate::manifest::Manifest;
 use crate::outcome::Outcome;
 use crate::runtime::{self, Entry, Step};
 use crate::wire::{
-    Begin, Body, Effect, EffectError, EffectErrorKind, EffectResult, Failed, HttpRequest,
-    HttpResponse, LogLine, Operation, Pending, Ready, Resume, Sent,
+    Begin, Effect, EffectError, EffectResult, Failed, HttpRequest, HttpResponse, LogLine,
+    Operation, Pending, Ready, Resume,
+};
+
+mod samples;
+
+pub use self::samples::{
+    REFERENCE, answer, callback, collect, list, no_provider, options, payout, query, text_answer,
+    timeout, unreachable,
 };
 
 /// One call of an operation.
+///
+/// ```
+/// use serde_json::json;
+/// use switchyard_gateway::testing::{self, Call};
+/// use switchyard_gateway::{Direction, Environment, Outcome};
+/// # use switchyard_gateway::runtime::{self, Answer, Answering, Entry, Input};
+/// # use switchyard_gateway::{Context, Fault, Operation};
+/// # struct Acme;
+/// # impl Entry for Acme {
+/// #     fn manifest() -> &'static [u8] { b"{}" }
+/// #     fn start(cx: Context, _: Operation, _: Input) -> Answering {
+/// #         Box::pin(async move {
+/// #             let order: Option<String> = cx.state()?;
+/// #             let number = cx.next_number("request").await?;
+/// #             let url = format!("https://{}/{}", order.unwrap_or_default(), number);
+/// #             cx.get(url).send().await?;
+/// #             Ok(Answer::from(Outcome::pending()))
+/// #         })
+/// #     }
+/// # }
+///
+/// let query = || {
+///     Call::new(Operation::Query)
+///         .environment(Environment::Live)
+///         .now("2026-11-20T12:00:00Z")
+///         .config(json!({ "api_key": "k" }))
+///         .state(json!("order_7"))
+///         .input(&testing::query("acme_xof", Direction::Collect, 1_000, "XOF", 0))
+/// };
+/// let first = query().run::<Acme>(|_| testing::answer(200, json!({ "state": "open" })))?;
+/// assert_eq!(first.outcome, Outcome::pending());
+/// // The next call continues the series of numbers.
+/// let second = query().numbers(first.numbers).run::<Acme>(|_| testing::timeout());
+/// assert!(second.is_err(), "a timeout is a fault, never a decline");
+/// # Ok::<(), Fault>(())
+/// ```
 pub struct Call {
     begin: Begin<'static>,
     numbers: BTreeMap<String, u64>,
@@ -124,7 +164,7 @@ impl Call {
         self
     }
 
-    /// The operation's input: a [`Collect`], or any JSON.
+    /// The operation's input: a [`Collect`](crate::Collect), or any JSON.
     pub fn input(mut self, input: &impl Serialize) -> Self {
         *self.begin.input.to_mut() =
             serde_json::to_value(input).expect("the input can be written as JSON");
@@ -141,6 +181,30 @@ impl Call {
     }
 
     /// The same for an operation that comes to something else: `check_config`, `callback`.
+    ///
+    /// ```
+    /// use switchyard_gateway::CallbackResult;
+    /// use switchyard_gateway::testing::{self, Call};
+    /// # use switchyard_gateway::runtime::{self, Answer, Answering, Entry, Input};
+    /// # use switchyard_gateway::{Callback, Context, Fault, Operation};
+    /// # struct Acme;
+    /// # impl Entry for Acme {
+    /// #     fn manifest() -> &'static [u8] { b"{}" }
+    /// #     fn start(_: Context, operation: Operation, input: Input) -> Answering {
+    /// #         Box::pin(async move {
+    /// #             let news: Callback = runtime::input(operation, input)?;
+    /// #             let id = news.header("x-charge").unwrap_or_default();
+    /// #             Ok(Answer::from(CallbackResult::hint().about_provider_id(id)))
+    /// #         })
+    /// #     }
+    /// # }
+    ///
+    /// let news = testing::callback("{}", &[("X-Charge", "ch_1")]);
+    /// let call = Call::new(Operation::Callback).input(&news);
+    /// let end = call.run_as::<Acme, CallbackResult>(testing::no_provider)?;
+    /// assert_eq!(end.outcome, CallbackResult::hint().about_provider_id("ch_1"));
+    /// # Ok::<(), Fault>(())
+    /// ```
     pub fn run_as<G: Entry, T: DeserializeOwned>(
         self,
         mut provider: impl FnMut(&HttpRequest) -> Result<HttpResponse, EffectError>,
@@ -239,145 +303,35 @@ impl Progress {
     }
 }
 
-/// A provider that must not be asked anything.
-pub fn no_provider(request: &HttpRequest) -> Result<HttpResponse, EffectError> {
-    panic!(
-        "no request was expected, and one came: {} {}",
-        request.method, request.url
-    )
-}
-
-/// A provider's answer in JSON.
-pub fn answer(status: u16, body: Value) -> Result<HttpResponse, EffectError> {
-    Ok(HttpResponse {
-        status,
-        headers: vec![("content-type".into(), "application/json".into())],
-        body: Body::Text(body.to_string()),
-    })
-}
-
-/// A provider's answer in any text: half a page of HTML, say.
-pub fn text_answer(status: u16, body: &str) -> Result<HttpResponse, EffectError> {
-    Ok(HttpResponse {
-        status,
-        headers: Vec::new(),
-        body: Body::Text(body.into()),
-    })
-}
-
-/// No answer in time; the request may have arrived.
-pub fn timeout() -> Result<HttpResponse, EffectError> {
-    Err(EffectError {
-        sent: Sent::Maybe,
-        kind: EffectErrorKind::Timeout,
-        message: "the provider did not answer in time".into(),
-    })
-}
-
-/// No connection: the request surely did not leave.
-pub fn unreachable() -> Result<HttpResponse, EffectError> {
-    Err(EffectError {
-        sent: Sent::No,
-        kind: EffectErrorKind::Connect,
-        message: "the provider could not be reached".into(),
-    })
-}
-
-/// A collection of `minor` units with sample values for the rest.
-pub fn collect(method: &str, minor: i64, currency: &str, decimals: u8) -> Collect {
-    Collect {
-        reference: REFERENCE.into(),
-        transaction: "py_01jd4v3z6q8k9m2n5p7r1s3t4v".into(),
-        method: method.into(),
-        country: None,
-        amount: Money::from_minor(minor, currency, decimals),
-        payer: payer(),
-        fields: Fields::default(),
-        description: "A sample".into(),
-        return_url: Some("https://pay.example.com/checkout/py_01jd4v3z6q8k9m2n5p7r1s3t4v".into()),
-        callback_url: Some(
-            "https://pay.example.com/callbacks/con_01jd4v3z6q8k9m2n5p7r1s3t4v".into(),
-        ),
-        environment: Environment::Sandbox,
-    }
-}
-
-/// A payout of `minor` units with sample values for the rest.
-pub fn payout(method: &str, minor: i64, currency: &str, decimals: u8) -> Payout {
-    Payout {
-        reference: REFERENCE.into(),
-        transaction: "po_01jd4v3z6q8k9m2n5p7r1s3t4v".into(),
-        method: method.into(),
-        country: None,
-        amount: Money::from_minor(minor, currency, decimals),
-        payer: payer(),
-        recipient: Fields::default(),
-        description: "A sample".into(),
-        callback_url: None,
-        environment: Environment::Sandbox,
-    }
-}
-
-/// A callback by POST with this body, byte for byte, to the address of a connection.
-pub fn callback(body: &str, headers: &[(&str, &str)]) -> Callback {
-    let headers = headers.iter();
-    Callback {
-        method: "POST".into(),
-        path: "/callbacks/con_1".into(),
-        query: String::new(),
-        url: Some("https://pay.example/callbacks/con_1".into()),
-        headers: headers
-            .map(|(name, value)| ((*name).into(), (*value).into()))
-            .collect(),
-        body: Body::Text(body.into()),
-    }
-}
-
-/// The query of what [`collect`] or [`payout`] began.
-pub fn query(
-    method: &str,
-    direction: Direction,
-    minor: i64,
-    currency: &str,
-    decimals: u8,
-) -> Query {
-    Query {
-        reference: REFERENCE.into(),
-        provider_id: None,
-        direction,
-        method: method.into(),
-        amount: Money::from_minor(minor, currency, decimals),
-        payer: payer(),
-        fields: Fields::default(),
-        recipient: Fields::default(),
-        environment: Environment::Sandbox,
-    }
-}
-
-/// The question for the options of a field.
-pub fn options(source: &str, method: &str, currency: &str, decimals: u8) -> Options {
-    let minor = 10_i64.saturating_pow(u32::from(decimals));
-    Options {
-        source: source.into(),
-        method: method.into(),
-        direction: Direction::Collect,
-        unit: Money::from_minor(minor, currency, decimals),
-    }
-}
-
-/// The question for the first page of the payments, or of the payouts, of the hour before the time
-/// of [`Call::new`].
-pub fn list(direction: Direction) -> List {
-    List {
-        direction,
-        from: "2026-11-20T09:00:00Z".into(),
-        until: "2026-11-20T10:00:00Z".into(),
-        cursor: None,
-    }
-}
-
 /// Holds the manifest against the code: it reads, and each operation that it lists is written and
 /// no other. `gateway!` makes a test of this.
+///
+/// ```
+/// use switchyard_gateway::testing;
+/// # use switchyard_gateway::runtime::{self, Answer, Answering, Entry, Input};
+/// # use switchyard_gateway::{Context, Fault, FaultKind, Operation, Outcome};
+/// # struct Acme;
+/// # impl Entry for Acme {
+/// #     fn manifest() -> &'static [u8] {
+/// #         br#"{
+/// #             "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme",
+/// #             "operations": ["collect", "query"], "methods": [
+/// #                 { "code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }
+/// #             ]
+/// #         }"#
+/// #     }
+/// #     fn start(_: Context, operation: Operation, _: Input) -> Answering {
+/// #         Box::pin(async move {
+/// #             match operation {
+/// #                 Operation::Collect | Operation::Query => Ok(Answer::from(Outcome::pending())),
+/// #                 _ => Err(Fault::new(FaultKind::Unsupported, "no such operation")),
+/// #             }
+/// #         })
+/// #     }
+/// # }
+///
+/// testing::check_manifest::<Acme>();
+/// ```
 pub fn check_manifest<G: Entry>() {
     let manifest = match Manifest::parse(G::manifest()) {
         Ok(manifest) => manifest,
@@ -430,15 +384,6 @@ fn sample_input(operation: Operation) -> Value {
     }
 }
 
-fn payer() -> Payer {
-    Payer {
-        first_name: Some("Ada".into()),
-        last_name: Some("Lovelace".into()),
-        email: Some("ada@example.com".into()),
-        msisdn: None,
-    }
-}
-
 fn bytes(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).expect("messages can be written as JSON")
 }
@@ -454,6 +399,3 @@ fn read<T: DeserializeOwned>(message: &[u8]) -> Result<T, Fault> {
         )
     })
 }
-
-/// The reference that the samples carry.
-pub const REFERENCE: &str = "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d";

@@ -23,6 +23,14 @@ pub struct Moment {
 
 impl Moment {
     /// Reads `2026-11-20T10:00:00.000000Z`.
+    ///
+    /// ```
+    /// use switchyard_gateway::Moment;
+    ///
+    /// assert_eq!(Moment::parse("1970-01-01T00:01:00Z")?.unix_seconds(), 60);
+    /// assert!(Moment::parse("1970-01-01T00:01:00+01:00").is_err());
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let micros = micros(text)
             .ok_or_else(|| Fault::message(format!("`{text}` is no time in UTC (RFC 3339)")))?;

@@ -2,6 +2,36 @@
 //! ignored, so both sides may grow.
 //!
 //! Every message has a golden file in `plugins/sdk/wire/`; a test holds them. Additions only.
+//!
+//! A call of three messages: the gateway asks for an HTTP request, gets the response, and ends with
+//! an outcome.
+//!
+//! ```
+//! use switchyard_gateway::Outcome;
+//! use switchyard_gateway::wire::{Begin, Effect, EffectResult, Pending, Ready, Resume};
+//!
+//! let begin: Begin = serde_json::from_str(
+//!     r#"{ "op": "collect", "call": "c_1", "now": "2026-11-20T10:00:00Z", "seed": "5eed" }"#,
+//! )?;
+//! assert!(begin.op.submits());
+//!
+//! let pending: Pending = serde_json::from_str(
+//!     r#"{ "do": [{ "id": 1, "http": { "method": "POST", "url": "https://api.acme.example/charges" } }] }"#,
+//! )?;
+//! let Effect::Http(request) = &pending.effects[0].effect else {
+//!     unreachable!("it is an HTTP request")
+//! };
+//! assert!(request.can_mutate(), "a POST can move money unless it says otherwise");
+//!
+//! let resume: Resume = serde_json::from_str(
+//!     r#"{ "id": 1, "http": { "status": 201, "body": { "text": "{}" } } }"#,
+//! )?;
+//! assert!(matches!(resume.result, EffectResult::Http(response) if response.status == 201));
+//!
+//! let ready: Ready<Outcome> = serde_json::from_str(r#"{ "outcome": { "pending": {} } }"#)?;
+//! assert_eq!(ready.outcome, Outcome::pending());
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use std::borrow::Cow;
 
@@ -44,6 +74,14 @@ impl Operation {
         Self::List,
     ];
 
+    /// Its name in messages and manifests.
+    ///
+    /// ```
+    /// use switchyard_gateway::Operation;
+    ///
+    /// assert_eq!(Operation::SubmitInput.as_str(), "submit_input");
+    /// assert_eq!(Operation::ALL.len(), 10);
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::CheckConfig => "check_config",
@@ -61,6 +99,12 @@ impl Operation {
 
     /// Does this operation submit something new to the provider? Only then can a call come to "not
     /// sent": the others speak of an attempt that is already out.
+    ///
+    /// ```
+    /// use switchyard_gateway::Operation;
+    ///
+    /// assert!(Operation::Collect.submits() && !Operation::Query.submits());
+    /// ```
     pub const fn submits(self) -> bool {
         matches!(self, Self::Collect | Self::Payout | Self::Refund)
     }
@@ -174,6 +218,13 @@ pub enum Body {
 
 impl Body {
     /// Bytes as text where they are UTF-8.
+    ///
+    /// ```
+    /// use switchyard_gateway::wire::Body;
+    ///
+    /// assert_eq!(Body::of(b"paid".to_vec()), Body::Text("paid".into()));
+    /// assert_eq!(Body::of(vec![0xff]), Body::Base64("/w==".into()));
+    /// ```
     pub fn of(bytes: Vec<u8>) -> Self {
         match String::from_utf8(bytes) {
             Ok(text) => Self::Text(text),
@@ -182,6 +233,14 @@ impl Body {
     }
 
     /// The bytes; a form has none of its own, and base64 that is none is an error.
+    ///
+    /// ```
+    /// use switchyard_gateway::wire::Body;
+    ///
+    /// assert_eq!(Body::Base64("/w==".into()).bytes()?.as_ref(), [0xff]);
+    /// assert!(Body::Form(Vec::new()).bytes().is_err());
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn bytes(&self) -> Result<Cow<'_, [u8]>, Fault> {
         match self {
             Self::Text(text) => Ok(Cow::Borrowed(text.as_bytes())),
@@ -285,6 +344,13 @@ pub struct LogLine {
     pub text: String,
 }
 
+/// Weight of a line in the engine's log.
+///
+/// ```
+/// use switchyard_gateway::LogLevel;
+///
+/// assert!(LogLevel::Debug < LogLevel::Warn);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {

@@ -167,6 +167,7 @@ pub const SCHEMA: &str = include_str!("../../sdk/gateway.schema.json");
 
 const CARGO_INSIDE: &str = r#"[package]
 name = "gateway-acme"
+description = "Gateway of Switchyard for Acme"
 version.workspace = true
 edition.workspace = true
 rust-version.workspace = true
@@ -190,6 +191,7 @@ workspace = true
 const CARGO_OUTSIDE: &str = concat!(
     r#"[package]
 name = "gateway-acme"
+description = "Gateway of Switchyard for Acme"
 version = "0.1.0"
 edition = "2024"
 rust-version = "1.85"

@@ -11,8 +11,10 @@ mod log_events;
 mod openapi;
 mod settings;
 mod states;
+mod versions;
 
 pub use self::links::{Chapter, chapters, links_that_lead_nowhere};
+pub use self::versions::{VersionRow, version_in, version_rows};
 
 use crate::tidy::root;
 

@@ -5,6 +5,7 @@
 //! which.
 
 mod arrows;
+mod crates;
 mod documents;
 mod locks;
 mod module_tables;
@@ -15,6 +16,7 @@ mod script;
 mod source;
 mod tour;
 
+pub use crates::crate_metadata;
 pub use documents::{dead_links, named_paths_missing};
 pub use locks::drift;
 pub use modules::unused_dependencies;

@@ -27,15 +27,15 @@ pub fn unknown_metrics(text: &str, documented: &BTreeMap<&str, &str>) -> BTreeSe
                 .is_some_and(|kind| *kind != "histogram"),
         }
     };
-    text.match_indices("switchyard_")
-        .map(|(at, _)| {
-            let rest = text[at..].chars();
-            rest.take_while(|c| c.is_ascii_lowercase() || *c == '_')
-                .collect::<String>()
-        })
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| PREFIXES.iter().any(|prefix| word.starts_with(prefix)))
         .filter(|name| !is_listed(name))
+        .map(str::to_owned)
         .collect()
 }
+
+/// Beginnings of the names of our metrics.
+const PREFIXES: [&str; 2] = ["switchyard_", "process_"];
 
 /// An alert rule as far as these checks read it.
 pub struct Alert<'a> {

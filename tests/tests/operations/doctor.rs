@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -45,18 +45,28 @@ impl Report {
     }
 }
 
-/// Runs doctor as the user of the installation, or with other rights by `program`.
+/// Runs doctor as the user of the installation.
 fn doctor(
     installation: &Installation,
     token: Option<&str>,
     arguments: &[&str],
 ) -> anyhow::Result<Report> {
     let mut command = installation.as_user(&installation.program());
+    command.envs(installation.variables());
+    report(command, installation, token, arguments)
+}
+
+/// Runs doctor by a command that already names the program.
+fn report(
+    mut command: Command,
+    installation: &Installation,
+    token: Option<&str>,
+    arguments: &[&str],
+) -> anyhow::Result<Report> {
     command
         .args(["doctor", "--json", "--config"])
         .arg(installation.config())
         .args(arguments)
-        .envs(installation.variables())
         .env_remove("SWITCHYARD_TOKEN")
         .current_dir("/")
         .stdin(Stdio::null());
@@ -75,6 +85,19 @@ fn doctor(
         assert!(found["level"] == "ok" || has_advice, "{found}");
     }
     Ok(Report { findings, is_ill })
+}
+
+/// Runs doctor as a user without any right on the installation.
+fn of_stranger(
+    installation: &Installation,
+    variables: Vec<(String, String)>,
+) -> anyhow::Result<Report> {
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid", "54321", "--regid", "54321", "--clear-groups"])
+        .arg(installation.program());
+    command.envs(variables);
+    report(command, installation, Some(&installation.token), &[])
 }
 
 /// A server whose responses have this `Date`.
@@ -269,30 +292,27 @@ async fn without_rights_the_server_is_examined_and_the_rest_is_unknown() -> anyh
     }
     let mut installation = Installation::follow()?;
     installation.up().await?;
-    let mut command = std::process::Command::new("setpriv");
-    let said = command
-        .args(["--reuid", "54321", "--regid", "54321", "--clear-groups"])
-        .arg(installation.program())
-        .args(["doctor", "--json", "--config"])
-        .arg(installation.config())
-        .envs(installation.variables())
-        .env("SWITCHYARD_SERVER__PUBLIC_URL", "http://localhost:1")
-        .env("SWITCHYARD_TOKEN", &installation.token)
-        .current_dir("/")
-        .output()?;
-    let report: Value = serde_json::from_slice(&said.stdout)?;
-    let findings = report["findings"].as_array().context("findings")?.clone();
-    let seen = Report {
-        findings,
-        is_ill: true,
-    };
+    let seen = of_stranger(&installation, installation.variables())?;
     let file = seen.of("settings");
     assert!(
-        file[0].contains("cannot be read: Permission denied"),
+        file[0].starts_with("unknown: ") && file[0].contains("cannot be read: Permission denied"),
         "{file:?}"
     );
     assert!(seen.has("server", "ok"), "{:?}", seen.of("server"));
     assert!(seen.has("queues", "ok"), "{:?}", seen.of("queues"));
+    for check in ["disk", "backup", "clock", "mail"] {
+        assert!(seen.has(check, "unknown: Not seen"), "{check}");
+    }
+
+    // The address is in the file that this user may not read. At the default one nobody listens,
+    // or a server that is none of ours.
+    let blind = of_stranger(&installation, Vec::new())?;
+    let server = blind.of("server");
+    assert!(
+        !blind.has("server", "problem: No server answers"),
+        "{server:?}"
+    );
+    assert!(blind.has("settings", "unknown: Not seen"));
     Ok(())
 }
 

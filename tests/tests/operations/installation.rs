@@ -470,32 +470,3 @@ fn a_settings_file_that_the_user_may_not_read_is_told_so() -> anyhow::Result<()>
     assert!(!said.contains("does not exist"), "{said}");
     Ok(())
 }
-
-#[test]
-fn the_proxies_lead_to_the_public_listener_and_close_the_operator_api() {
-    const NGINX: &str = include_str!("../../../ops/proxy/nginx.conf");
-    const CADDY: &str = include_str!("../../../ops/proxy/Caddyfile");
-    for (name, configuration, closed) in [
-        (
-            "nginx",
-            NGINX,
-            "location ~ ^/(operator|metrics|readyz)(/|$) {\n        return 404;",
-        ),
-        (
-            "Caddy",
-            CADDY,
-            "@closed path /operator /operator/* /metrics /metrics/* /readyz\n\
-             \trespond @closed 404",
-        ),
-    ] {
-        let lines = configuration.lines().map(str::trim);
-        let code: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
-        let targets: Vec<&&str> = code
-            .iter()
-            .filter(|line| line.contains("127.0.0.1"))
-            .collect();
-        assert_eq!(targets.len(), 1, "{name}: {targets:?}");
-        assert!(targets[0].contains("127.0.0.1:8080"), "{name}: {targets:?}");
-        assert!(configuration.contains(closed), "{name}");
-    }
-}

@@ -13,6 +13,7 @@ mod leftovers;
 mod log;
 mod loss;
 mod metrics;
+mod proxy;
 mod restore;
 mod settings;
 mod sockets;

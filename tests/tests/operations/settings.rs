@@ -86,6 +86,35 @@ fn a_check_and_a_start_report_the_same_problems_all_at_once() -> anyhow::Result<
 }
 
 #[test]
+fn a_settings_file_that_a_user_may_not_read_is_unknown_and_a_refusal_only_if_strict()
+-> anyhow::Result<()> {
+    if !is_root() {
+        // Another user takes root to become.
+        return Ok(());
+    }
+    let installation = Installation::follow()?;
+    for (arguments, code) in [(&[][..], 0), (&["--strict"][..], 2)] {
+        let checked = Command::new("setpriv")
+            .args(["--reuid", "54321", "--regid", "54321", "--clear-groups"])
+            .arg(installation.program())
+            .args(["config", "check", "--json", "--config"])
+            .arg(installation.config())
+            .args(arguments)
+            .output()?;
+        let report: Value = serde_json::from_slice(&checked.stdout)?;
+        let findings = report["findings"].as_array().context("findings")?;
+        assert_eq!(findings.len(), 1, "{report:#}");
+        assert_eq!(findings[0]["level"], "unknown");
+        let message = findings[0]["message"].as_str().context("a message")?;
+        let path = installation.config().display().to_string();
+        assert!(message.contains(&path) && message.contains("Permission denied"));
+        assert_eq!(report["is_complete"], false);
+        assert_eq!(checked.status.code(), Some(code), "{report:#}");
+    }
+    Ok(())
+}
+
+#[test]
 fn what_a_user_may_not_read_is_unknown_and_no_problem() -> anyhow::Result<()> {
     if !is_root() {
         // Another user takes root to become.

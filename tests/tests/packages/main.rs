@@ -214,9 +214,14 @@ fn has_its_files() -> anyhow::Result<()> {
     let gateways = fs::read_dir(GATEWAYS)?.count();
     assert_eq!(gateways, 5, "the bundled gateways");
     let version = run(PROGRAM, &["--version"])?;
+    // Not set where the packages are not built from a clone.
+    let commit = std::env::var("SWITCHYARD_PACKAGED_COMMIT");
+    let named = commit.map_or("(commit ".to_owned(), |commit| {
+        format!("(commit {commit}, ")
+    });
     assert!(
-        version.starts_with("switchyard ") && version.contains("(commit "),
-        "{version}"
+        version.starts_with("switchyard ") && version.contains(&named),
+        "{version} names {named}"
     );
     let start = fs::read_to_string(UNIT)?;
     assert!(

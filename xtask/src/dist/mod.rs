@@ -128,12 +128,15 @@ impl Dist {
             Some(folder) => Ok(Staged {
                 folder: std::path::absolute(folder)?,
             }),
-            None if self.profile == Profile::Dev => Stage::debug().run(),
-            None => Stage {
-                release: true,
-                auditable: true,
+            None => {
+                let is_release = self.profile == Profile::Release;
+                let stage = Stage {
+                    release: is_release,
+                    auditable: is_release,
+                    names_commit: true,
+                };
+                stage.run()
             }
-            .run(),
         }
     }
 }

@@ -93,3 +93,56 @@ pub fn hosts(server: &Server) -> Vec<String> {
     hosts.dedup();
     hosts
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cli::report::Level;
+
+    fn found(gateway: Value) -> Finding {
+        let mut server = Server::with_metrics("");
+        server.gateways = Ok(vec![serde_json::from_value(gateway).unwrap()]);
+        let mut findings = check(&server);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        findings.remove(0)
+    }
+
+    fn summary() -> Value {
+        json!({
+            "name": "acme", "state": "serving", "running_calls": 0, "version_count": 1,
+            "open_attempts": { "count": 0, "is_at_least": false }, "serves_any_method": false,
+        })
+    }
+
+    #[test]
+    fn a_gateway_in_quarantine_is_a_problem_and_a_waiting_upgrade_a_warning() {
+        assert_eq!(found(summary()).level, Level::Ok);
+        let at = "2026-03-01T12:00:00.000Z";
+        let mut ill = summary();
+        ill["state"] = json!("quarantined");
+        ill["quarantine"] =
+            json!({ "reason": "It panicked five times.", "at": at, "by": "engine" });
+        let ill = found(ill);
+        assert_eq!(ill.level, Level::Problem);
+        assert_eq!(
+            ill.message,
+            "acme is in quarantine: It panicked five times."
+        );
+        let mut waits = summary();
+        waits["awaiting_approval"] = json!({
+            "sha256": "ab", "version": "1.1.0", "title": "Acme",
+            "consent": { "how": "asked", "by": "ada", "at": at, "source": "upload" },
+            "widens": { "hosts": { "sandbox": [], "live": ["api.acme.example"] } },
+        });
+        assert_eq!(found(waits).level, Level::Warning);
+    }
+
+    #[test]
+    fn without_a_gateway_no_payment_can_be_made() {
+        let findings = check(&Server::with_metrics(""));
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].level, Level::Warning);
+    }
+}

@@ -10,8 +10,8 @@ use switchyard_system::clock::Clock;
 use switchyard_system::resources::free_disk_bytes;
 use tokio::process::Command;
 
-use super::Finding;
 use super::server::{Server, span};
+use super::{AS_SERVER, Finding};
 use crate::cli::report::Level;
 use crate::config::{Examined, Settings, StoreBackend, Weight};
 use crate::serve::backups;
@@ -46,7 +46,7 @@ pub fn settings(examined: &Examined, file: Option<&str>) -> Finding {
         (0, 1.., _) => Finding::unknown(
             check,
             format!("Not seen: {}.", first(Weight::Unseen)),
-            "Run doctor as the user that runs the server.",
+            AS_SERVER,
         ),
         _ => Finding::warning(check, format!("{}.", first(Weight::Warning)), advice),
     }
@@ -164,7 +164,7 @@ fn copy(server: &Server) -> Finding {
                 true => Finding::problem(
                     check,
                     message,
-                    "The log says why: `failed to copy`. Check the disk of store.copy_to.",
+                    "The log says why: `failed to copy the store continuously`. Check the disk of store.copy_to.",
                 ),
                 false => Finding::ok(check, message),
             }
@@ -182,12 +182,17 @@ pub async fn kernel(settings: &Settings) -> Finding {
             return Finding::unknown(
                 check,
                 format!("Not seen: the sandbox of gateways could not be tried: {why}."),
-                "Run doctor as the user that runs the server.",
+                AS_SERVER,
             );
         }
     };
-    let accepted = &settings.gateways.accept_missing_walls;
-    let level = match refused_walls(&missing, accepted).is_empty() {
+    confined(&missing, &settings.gateways.accept_missing_walls)
+}
+
+/// The restrictions that are missing, beside those that the settings accept.
+fn confined(missing: &[String], accepted: &[String]) -> Finding {
+    let check = "kernel";
+    let level = match refused_walls(missing, accepted).is_empty() {
         true => Level::Warning,
         false => Level::Problem,
     };
@@ -225,6 +230,38 @@ async fn missing_walls() -> Result<Vec<String>, String> {
 }
 
 const GIB: f64 = 1_073_741_824.0;
-/// As the alert SwitchyardCopyLate.
+/// As the alert SwitchyardCopyBehind.
 const COPY_LATE: f64 = 60.0;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_is_behind_by_more_than_a_minute_is_a_problem() {
+        let found = |lag: u32| {
+            copy(&Server::with_metrics(&format!(
+                "switchyard_store_copy_lag_seconds {lag}\n"
+            )))
+        };
+        assert_eq!(found(60).level, Level::Ok);
+        assert_eq!(found(61).level, Level::Problem);
+        assert_eq!(
+            found(61).message,
+            "The continuous copy is 61 seconds behind."
+        );
+        assert_eq!(copy(&Server::with_metrics("")).level, Level::Unknown);
+    }
+
+    #[test]
+    fn a_missing_restriction_is_a_problem_unless_it_is_accepted() {
+        let landlock = ["landlock: no access to files (not in this kernel)".to_owned()];
+        assert_eq!(confined(&[], &[]).level, Level::Ok);
+        let refused = confined(&landlock, &[]);
+        assert_eq!(refused.level, Level::Problem);
+        assert!(refused.message.contains("landlock"), "{refused:?}");
+        let accepted = confined(&landlock, &["landlock".to_owned()]);
+        assert_eq!(accepted.level, Level::Warning);
+    }
+}

@@ -20,13 +20,13 @@ use switchyard_core::secret::Secret;
 use switchyard_progress::Progress;
 use url::Url;
 
-use self::server::Server;
+use self::server::{Address, Server};
 use super::client::{Development, Target};
 use super::init::reachable;
 use super::output::{print, visible};
 use super::report::{Level, ReportLine, Style, rows, sum};
 use super::store::Installation;
-use crate::config::Settings;
+use crate::config::{Examined, Settings};
 use crate::serve::examine;
 
 /// Arguments of `switchyard doctor`.
@@ -105,7 +105,8 @@ impl Doctor {
         let mut findings = vec![local::settings(&examined, file.as_deref())];
         let progress = Progress::waiting("examine the server");
         let settings = &examined.settings;
-        let server = Server::observe(&admin_url(settings, target), token(settings, target)).await;
+        let address = address(&examined, target);
+        let server = Server::observe(address, token(settings, target)).await;
         findings.extend(self.of_server(&server));
         findings.push(local::kernel(settings).await);
         progress.name("examine the disk, the clock, names and mail");
@@ -113,7 +114,11 @@ impl Doctor {
             true => findings.extend(self.of_settings(settings, &server).await),
             false => findings.extend(OF_SETTINGS.map(|check| {
                 let message = "Not seen: the settings cannot be read completely.";
-                Finding::unknown(check, message, "Correct the problem of the settings first.")
+                let advice = match examined.is_closed() {
+                    true => AS_SERVER,
+                    false => "Correct the problem of the settings first.",
+                };
+                Finding::unknown(check, message, advice)
             })),
         }
         drop(progress);
@@ -159,14 +164,23 @@ impl Doctor {
     }
 }
 
+/// Advice on what this user may not read.
+const AS_SERVER: &str = "Run doctor as the user that runs the server.";
 /// Checks that need complete settings.
 const OF_SETTINGS: [&str; 6] = ["disk", "backup", "clock", "dns", "public api", "mail"];
 
-/// URL of the operators' listener.
-fn admin_url(settings: &Settings, target: &Target) -> String {
+/// Address of the operators' listener: that of the command line, or of the settings. Settings that
+/// this user may not read may have another one than the default.
+fn address(examined: &Examined, target: &Target) -> Address {
+    if let Some(url) = target.url() {
+        return Address::known(url);
+    }
+    let settings = &examined.settings;
     let address = settings.admin_listen().unwrap_or(settings.server.listen);
-    let of_settings = || format!("http://{}", reachable(address));
-    target.url().map_or_else(of_settings, str::to_owned)
+    Address {
+        url: format!("http://{}", reachable(address)),
+        is_assumed: examined.is_closed() && settings.server.admin_listen.is_none(),
+    }
 }
 
 /// The operator token: that of the command line, or of a development server on this machine.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use switchyard_core::time::Timestamp;
 use switchyard_engine::mail;
 use switchyard_system::clock::Clock;
 use switchyard_system::egress;
@@ -110,26 +111,29 @@ async fn certificate(host: String, port: u16) -> Finding {
     let asked = host.clone();
     let verified =
         tokio::task::spawn_blocking(move || valid_until(&asked, port, egress::roots(), now)).await;
-    let renew = "Renew it, and check that the proxy reloads it (`certbot renew`, Caddy's log).";
     match verified {
-        Ok(Ok(until)) => {
-            let days = until.since(now).as_secs() / 86_400;
-            let message = format!("The certificate of {host} is valid for {days} more days.");
-            match days {
-                0..3 => Finding::problem(check, message, renew),
-                3..14 => Finding::warning(check, message, renew),
-                _ => Finding::ok(check, message),
-            }
-        }
+        Ok(Ok(until)) => validity(&host, until, now),
         Ok(Err(CertificateFault::Connect(error))) => Finding::problem(
             check,
             format!("{host}:{port} takes no TLS connection: {error}."),
             "Start the proxy, and let it terminate TLS for this name.",
         ),
         Ok(Err(fault)) => {
-            Finding::problem(check, format!("The certificate of {host}: {fault}."), renew)
+            Finding::problem(check, format!("The certificate of {host}: {fault}."), RENEW)
         }
-        Err(error) => Finding::unknown(check, format!("Not seen: {error}."), renew),
+        Err(error) => Finding::unknown(check, format!("Not seen: {error}."), RENEW),
+    }
+}
+
+/// A certificate that clients trust now, by the time that is left.
+fn validity(host: &str, until: Timestamp, now: Timestamp) -> Finding {
+    let check = "certificate";
+    let days = until.since(now).as_secs() / 86_400;
+    let message = format!("The certificate of {host} is valid for {days} more days.");
+    match days {
+        0..3 => Finding::problem(check, message, RENEW),
+        3..14 => Finding::warning(check, message, RENEW),
+        _ => Finding::ok(check, message),
     }
 }
 
@@ -203,3 +207,42 @@ fn host(url: &Url) -> String {
 }
 
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+const RENEW: &str = "Renew it, and check that the proxy reloads it (`certbot renew`, Caddy's log).";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::report::Level;
+
+    #[test]
+    fn a_certificate_that_ends_soon_is_a_warning_and_in_the_last_days_a_problem() {
+        let now = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
+        for (until, level) in [
+            ("2026-03-01T13:00:00Z", Level::Problem),
+            ("2026-03-04T11:59:59Z", Level::Problem),
+            ("2026-03-04T12:00:00Z", Level::Warning),
+            ("2026-03-15T11:59:59Z", Level::Warning),
+            ("2026-03-15T12:00:00Z", Level::Ok),
+        ] {
+            let found = validity("pay.example.com", Timestamp::parse(until).unwrap(), now);
+            assert_eq!(found.level, level, "{until}: {found:?}");
+            assert!(found.message.contains("pay.example.com"), "{found:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_without_an_address_is_a_problem_that_names_the_setting() {
+        // No name under .invalid has an address (RFC 6761).
+        let host = "pay.switchyard.invalid";
+        let found = name("mail.smtp_url", host, resolved(host, 25).await);
+        assert_eq!(found.level, Level::Problem, "{found:?}");
+        let beginning = format!("{host}, the host of mail.smtp_url, cannot be resolved: ");
+        assert!(found.message.starts_with(&beginning), "{found:?}");
+        let found = name(
+            "mail.smtp_url",
+            "localhost",
+            resolved("localhost", 25).await,
+        );
+        assert_eq!(found.level, Level::Ok, "{found:?}");
+    }
+}

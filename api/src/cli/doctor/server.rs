@@ -13,9 +13,25 @@ use crate::cli::client::Client;
 use crate::cli::report::Level;
 use crate::operator::contract::gateways::{CandidateFile, GatewaySummary};
 
+/// Where the server is asked.
+pub struct Address {
+    pub url: String,
+    /// Whether it is the default because the settings could not be read.
+    pub is_assumed: bool,
+}
+
+impl Address {
+    pub fn known(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            is_assumed: false,
+        }
+    }
+}
+
 /// Responses of the server, each with the reason when there is none.
 pub struct Server {
-    url: String,
+    address: Address,
     ready: Result<Readiness, String>,
     metrics: Result<Metrics, String>,
     pub gateways: Result<Vec<GatewaySummary>, String>,
@@ -35,14 +51,15 @@ struct Readiness {
 
 impl Server {
     /// Sends all requests that the checks need.
-    pub async fn observe(url: &str, token: Option<Secret<String>>) -> Self {
+    pub async fn observe(address: Address, token: Option<Secret<String>>) -> Self {
         let http = match http() {
             Ok(http) => http,
-            Err(why) => return Self::silent(url, &why),
+            Err(why) => return Self::silent(address, &why),
         };
+        let url = &address.url;
         let ready = match ready(&http, url).await {
             Ok(ready) => ready,
-            Err(why) => return Self::silent(url, &why),
+            Err(why) => return Self::silent(address, &why),
         };
         let metrics = metrics(&http, url, token.as_ref()).await;
         let (gateways, candidates) = match token {
@@ -56,7 +73,7 @@ impl Server {
             }
         };
         Self {
-            url: url.to_owned(),
+            address,
             ready: Ok(ready),
             metrics: metrics.map(|text| Metrics::parse(&text)),
             gateways,
@@ -65,14 +82,31 @@ impl Server {
     }
 
     /// A server that does not answer, with the reason.
-    fn silent(url: &str, why: &str) -> Self {
+    fn silent(address: Address, why: &str) -> Self {
         let gone = || "the server does not answer".to_owned();
         Self {
-            url: url.to_owned(),
+            address,
             ready: Err(why.to_owned()),
             metrics: Err(gone()),
             gateways: Err(gone()),
             candidates: Err(gone()),
+        }
+    }
+
+    /// A ready server with these metrics, without gateways.
+    #[cfg(test)]
+    pub fn with_metrics(text: &str) -> Self {
+        let passed = CHECKS.iter().map(|(check, _)| (*check).to_owned());
+        Self {
+            address: Address::known("http://localhost"),
+            ready: Ok(Readiness {
+                status: "ready".to_owned(),
+                held: false,
+                checks: passed.map(|check| (check, "ok".to_owned())).collect(),
+            }),
+            metrics: Ok(Metrics::parse(text)),
+            gateways: Ok(Vec::new()),
+            candidates: Ok(Vec::new()),
         }
     }
 
@@ -99,21 +133,30 @@ impl Server {
     }
 
     pub fn readiness(&self) -> Vec<Finding> {
+        let url = &self.address.url;
         let ready = match &self.ready {
             Ok(ready) => ready,
+            Err(why) if self.address.is_assumed => {
+                return vec![Finding::unknown(
+                    "server",
+                    format!(
+                        "Not seen: its address is in the settings, and at the default {url} no \
+                         server answers: {why}."
+                    ),
+                    "Name the operators' listener with --url, or run doctor as the user that runs \
+                     the server.",
+                )];
+            }
             Err(why) => {
                 return vec![Finding::problem(
                     "server",
-                    format!("No server answers at {}: {why}.", self.url),
+                    format!("No server answers at {url}: {why}."),
                     "Start it with `systemctl start switchyard`, and read `journalctl -u \
                      switchyard`. If it listens elsewhere, name the address with --url.",
                 )];
             }
         };
-        let mut findings = vec![Finding::ok(
-            "server",
-            format!("It answers at {}.", self.url),
-        )];
+        let mut findings = vec![Finding::ok("server", format!("It answers at {url}."))];
         for (check, advice) in CHECKS {
             let result = ready.checks.get(*check).map_or("no result", String::as_str);
             let level = match ready.status == "ready" {
@@ -143,7 +186,7 @@ impl Server {
             ),
             (
                 "mail",
-                "Check mail.smtp_url, and the log for `failed to send`.",
+                "Check mail.smtp_url, and the log for `failed to send mail`.",
             ),
         ] {
             let depth = metrics.labelled("switchyard_outbox_depth", "kind", kind);
@@ -204,14 +247,20 @@ impl Server {
     /// Open files of the server.
     pub fn descriptors(&self) -> Finding {
         let check = "files";
-        let open = self.value("switchyard_process_open_files");
-        let most = self.value("switchyard_process_max_files");
+        let open = self.value("process_open_fds");
+        let most = self.value("process_max_fds");
         let (open, most) = match (open, most) {
             (Ok(open), Ok(most)) => (open, most),
             (Err(why), _) | (_, Err(why)) => return Self::unseen(check, &why),
         };
         let message = format!("{open} of {most} files and sockets are open.");
         let advice = "Raise the limit on open files: `LimitNOFILE` in systemd, `ulimit -n`.";
+        if most == 0.0 {
+            return Finding::ok(
+                check,
+                format!("{open} files and sockets are open, without a limit."),
+            );
+        }
         match open / most {
             share if share > 0.95 => Finding::problem(check, message, advice),
             share if share > 0.8 => Finding::warning(check, message, advice),
@@ -312,7 +361,10 @@ const NO_TOKEN: &str = "no operator token is given";
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// As the alert SwitchyardOutboxLate.
 const OUTBOX_LATE: f64 = 3_600.0;
-/// As the alert SwitchyardStoreQueue.
+/// As the alert SwitchyardStoreQueueLong.
 const STORE_QUEUE: f64 = 1_024.0;
 /// Webhooks and providers alone may need 4,096 files.
 const FILES_WANTED: f64 = 8_192.0;
+
+#[cfg(test)]
+mod tests;

@@ -75,6 +75,17 @@ pub struct FieldOption {
 
 impl Field {
     /// Whether the field accepts this value: any value when it has no options.
+    ///
+    /// ```
+    /// use switchyard_gateway::OptionList;
+    /// use switchyard_gateway::manifest::Field;
+    ///
+    /// let mut bank: Field = serde_json::from_str(r#"{ "name": "bank" }"#)?;
+    /// assert!(bank.offers("any text"));
+    /// bank.options = OptionList::named([("058".to_owned(), "GTBank".to_owned())]).options;
+    /// assert!(bank.offers("058") && !bank.offers("999"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn offers(&self, value: &str) -> bool {
         self.options.is_empty() || self.options.iter().any(|option| option.value == value)
     }
@@ -82,6 +93,13 @@ impl Field {
 
 impl FieldOption {
     /// The label in this language, else in English.
+    ///
+    /// ```
+    /// use switchyard_gateway::OptionList;
+    ///
+    /// let list = OptionList::named([("058".to_owned(), "GTBank".to_owned())]);
+    /// assert_eq!(list.options[0].label("fr"), "GTBank");
+    /// ```
     pub fn label(&self, language: &str) -> &str {
         let label = self.label.get(language).or_else(|| self.label.get("en"));
         label.map_or(&self.value, String::as_str)
@@ -197,6 +215,15 @@ fn check_field(field: &Field, code: &str) -> Result<(), ManifestError> {
 }
 
 /// Checks a list of options, of a manifest or from the operation `options`. `place` is where it is.
+///
+/// ```
+/// use switchyard_gateway::OptionList;
+/// use switchyard_gateway::manifest::check_options;
+///
+/// let twice = ["058", "058"].map(|code| (code.to_owned(), "GTBank".to_owned()));
+/// let refused = check_options(&OptionList::named(twice).options, "list `banks`");
+/// assert!(refused.unwrap_err().to_string().contains("twice"));
+/// ```
 pub fn check_options(options: &[FieldOption], place: &str) -> Result<(), ManifestError> {
     if options.len() > MAX_OPTIONS {
         return refuse(format!(
