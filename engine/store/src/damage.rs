@@ -87,7 +87,7 @@ impl FoundDamage {
     }
 
     /// Writes the record, unless there is no damage or it is written. The writer tries again once a
-    /// second while there are commits, and when the store is closed: the disk may have been full.
+    /// second, and when the store is closed: the disk may have been full.
     pub fn record(&self) {
         if let Some((first, record)) = self.first.get().zip(self.record.as_ref()) {
             record.write(first);

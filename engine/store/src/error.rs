@@ -41,7 +41,8 @@ impl From<KvError> for StoreError {
             KvError::Damaged { table, kind } => Self::Damaged { table, kind },
             error @ (KvError::Failed(_)
             | KvError::DamagedDatabase(_)
-            | KvError::UnreadablePage(_)) => Self::Unavailable {
+            | KvError::UnreadablePage(_)
+            | KvError::NotInPlace(_)) => Self::Unavailable {
                 reason: error.to_string(),
             },
         }

@@ -13,7 +13,6 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::time::Instant;
 use ulid::Ulid;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -36,7 +35,6 @@ pub(super) struct Mark {
     reached: Point,
     /// Identity of the store in the rows, before this opening. An empty store has its new one.
     before: Option<Ulid>,
-    flushed: Instant,
     is_flushed: bool,
     /// Whether the last write failed: each failure is logged once.
     has_failed: bool,
@@ -130,7 +128,6 @@ impl Mark {
             before: stored
                 .map(|stored| stored.store)
                 .or((!is_behind).then_some(reached.store)),
-            flushed: Instant::now(),
             is_flushed: true,
             has_failed: false,
             clock,
@@ -166,21 +163,6 @@ impl Mark {
         self.note(&written);
     }
 
-    /// Makes the mark durable once a second. Called after the answers to a group. Returns whether
-    /// it was due.
-    pub(super) fn flush_when_due(&mut self) -> bool {
-        let is_due = self.flush_due_in() == Some(Duration::ZERO);
-        if is_due {
-            self.flush();
-        }
-        is_due
-    }
-
-    /// Time until the mark has to be made durable. `None`: it is durable.
-    pub(super) fn flush_due_in(&self) -> Option<Duration> {
-        (!self.is_flushed).then(|| FLUSH_EVERY.saturating_sub(self.flushed.elapsed()))
-    }
-
     /// Makes the mark durable.
     pub(super) fn flush(&mut self) {
         if !self.is_flushed {
@@ -188,7 +170,11 @@ impl Mark {
             self.note(&flushed);
             self.is_flushed = flushed.is_ok();
         }
-        self.flushed = Instant::now();
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_flushed(&self) -> bool {
+        self.is_flushed
     }
 
     fn note(&mut self, done: &io::Result<()>) {
@@ -303,10 +289,12 @@ impl MarkPlace {
                 path,
                 fault: fault.clone(),
             },
-            KvError::Damaged { .. } | KvError::UnreadablePage(_) => OpenError::DamagedDatabase {
-                path,
-                fault: error.to_string(),
-            },
+            KvError::Damaged { .. } | KvError::UnreadablePage(_) | KvError::NotInPlace(_) => {
+                OpenError::DamagedDatabase {
+                    path,
+                    fault: error.to_string(),
+                }
+            }
             KvError::Failed(reason) => OpenError::Backend {
                 path,
                 reason: reason.clone(),
@@ -539,35 +527,5 @@ impl Point {
 pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
 /// The unit that a disk writes whole: each of the two lines has one of its own.
 const SECTOR: u64 = 512;
-/// Longest time by which the mark on the disk may be older than the acknowledged commits.
-const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// A warning is logged when the machine's clock is further behind the last commit.
 const CLOCK_BEHIND: Duration = Duration::from_secs(1);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kv::memory::Memory;
-
-    #[tokio::test(start_paused = true)]
-    async fn the_mark_is_flushed_once_a_second_while_groups_are_committed() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("store");
-        let mut mark = Mark::open(&place, &Memory::default(), KnownLoss::default()).unwrap();
-        let (mut flushes, mut since) = (0, Instant::now());
-        for _ in 0..1_000 {
-            mark.advance(mark.next());
-            mark.flush_when_due();
-            if mark.flush_due_in().is_none() {
-                flushes += 1;
-                assert_eq!(since.elapsed(), FLUSH_EVERY);
-                since = Instant::now();
-            }
-            tokio::time::advance(Duration::from_millis(10)).await;
-        }
-        assert_eq!(
-            flushes, 9,
-            "in ten seconds, of which the first flush ends the first"
-        );
-    }
-}
