@@ -5,6 +5,10 @@
 //! that ends before its mark has lost acknowledged commits and is not opened. The mark is not
 //! flushed with each group but once a second: after a power cut it may be older than the store,
 //! which holds more than it promises.
+//!
+//! The mark of a restored store also has the end of the store before it. A restore that is killed
+//! between the mark and the store leaves only the mark, and the next restore still tells how far
+//! the lost store reached.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -158,7 +162,7 @@ impl Mark {
         self.reached = point;
         self.is_flushed = false;
         // In turns: a write that is cut short leaves the line of the group before.
-        let offset = point.sequence % 2 * SECTOR;
+        let offset = point.sequence % OWN_LINES as u64 * SECTOR;
         let written = self.file.write_all_at(point.line().as_bytes(), offset);
         self.note(&written);
     }
@@ -232,11 +236,32 @@ impl MarkPlace {
                 source,
             })?,
         };
-        let lines = bytes.chunks(SECTOR as usize).filter_map(Point::of_line);
-        Ok(match lines.max_by_key(|point| point.sequence) {
+        let lines = bytes.chunks(SECTOR as usize).take(OWN_LINES);
+        let points = lines.filter_map(Point::of_line);
+        Ok(match points.max_by_key(|point| point.sequence) {
             Some(point) => Found::Point(point),
             None => Found::Damaged,
         })
+    }
+
+    /// The last acknowledged group that the mark tells of. A store that was restored and has
+    /// acknowledged nothing since, or was never put in its place, has none: then it is that of the
+    /// store before it.
+    pub(super) fn end(&self) -> Result<Option<Point>, OpenError> {
+        let Found::Point(own) = self.read()? else {
+            return Ok(None);
+        };
+        let content = self.content().unwrap_or_default();
+        let mut lines = content.chunks(SECTOR as usize);
+        let is_as_made = lines
+            .by_ref()
+            .take(OWN_LINES)
+            .all(|line| Point::of_line(line) == Some(own));
+        let before = lines
+            .next()
+            .and_then(|line| line.strip_prefix(BEFORE.as_bytes()));
+        let before = before.filter(|_| is_as_made).and_then(Point::of_line);
+        Ok(before.or(Some(own)))
     }
 
     /// Reads the mark and makes it unreadable, durably: should the process end before it has a new
@@ -304,9 +329,15 @@ impl MarkPlace {
 
     /// Makes the mark durably, in place of an older one.
     pub(super) fn make(&self, point: Point) -> io::Result<()> {
-        let line = format!("{:1$}", point.line(), SECTOR as usize);
-        let bytes = [line.as_str(); 2].concat();
-        replace_durably(&self.mark, bytes.as_bytes())
+        self.make_after(point, None)
+    }
+
+    /// The same for a store that is restored. `before`: [`Self::end`] of the older mark.
+    pub(super) fn make_after(&self, point: Point, before: Option<Point>) -> io::Result<()> {
+        let before = before.map(|before| format!("{BEFORE}{}", before.line()));
+        let lines = std::iter::repeat_n(point.line(), OWN_LINES).chain(before);
+        let sectors = lines.map(|line| format!("{line:0$}", SECTOR as usize));
+        replace_durably(&self.mark, sectors.collect::<String>().as_bytes())
     }
 
     /// Says what an operator has to know of a store that is opened.
@@ -525,7 +556,11 @@ impl Point {
 
 /// Key of the row that is stored with each group, in [`Table::Meta`].
 pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
-/// The unit that a disk writes whole: each of the two lines has one of its own.
+/// The unit that a disk writes whole: each line has one of its own.
 const SECTOR: u64 = 512;
+/// Lines of a mark that are written in turns.
+const OWN_LINES: usize = 2;
+/// Beginning of the line with the end of the store before a restored one.
+const BEFORE: &str = "before ";
 /// A warning is logged when the machine's clock is further behind the last commit.
 const CLOCK_BEHIND: Duration = Duration::from_secs(1);
