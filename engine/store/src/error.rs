@@ -138,6 +138,11 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    #[error(
+        "{path} is a folder, and damage of the store is recorded in a file of this name: look into \
+         it, and move it away"
+    )]
+    InTheWay { path: PathBuf },
     #[error("can not read {path}: let this user read and write it, and check the disk")]
     Unreadable {
         path: PathBuf,
@@ -177,6 +182,7 @@ impl OpenError {
             | Self::Behind { .. }
             | Self::ForeignMark { .. }
             | Self::EmptyWithDamagedMark { .. }
+            | Self::InTheWay { .. }
             | Self::DamagedLog { .. }
             | Self::DamagedDatabase { .. } => true,
         }

@@ -304,6 +304,35 @@ async fn a_record_of_damage_that_could_not_be_written_is_written_later() {
     }
 }
 
+#[tokio::test]
+async fn a_folder_in_place_of_the_record_of_damage_is_to_be_moved_away() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 3).await;
+    assert!(store.close().await);
+    drop(store);
+    // Then the store gets a new identity.
+    fs::remove_file(home.mark()).unwrap();
+    let draft = home.record_of_damage().with_added_extension("new");
+    for folder in [home.record_of_damage(), draft.clone()] {
+        if folder == draft {
+            fs::remove_file(&draft).unwrap();
+            fs::write(home.record_of_damage(), "").unwrap();
+        }
+        fs::create_dir(&folder).unwrap();
+        let refused = home.refusal();
+        assert!(refused.is_lasting());
+        let said = refused.to_string();
+        let advice = format!("{} is a folder", folder.display());
+        assert!(
+            said.starts_with(&advice) && said.ends_with("move it away"),
+            "{said}"
+        );
+        fs::remove_dir(&folder).unwrap();
+    }
+    assert!(home.open().damage().is_some(), "the record was emptied");
+}
+
 /// A new identity that the rows have and the record has not would be that of another store.
 #[tokio::test]
 async fn a_store_gets_no_new_identity_that_its_record_of_damage_cannot_name() {
