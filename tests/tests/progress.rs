@@ -1,7 +1,8 @@
 //! Progress of a command on a terminal and in a pipe.
 
-use std::fs::File;
+use std::fs::{self, File, Permissions};
 use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -14,14 +15,19 @@ use switchyard_tests::server::stage;
 
 /// Writes a store of some 4 MiB into the data folder `data`.
 async fn fill(data: &Path) -> anyhow::Result<()> {
+    fill_with(data, 4).await
+}
+
+/// Writes a store with so many rows of 1 MiB.
+async fn fill_with(data: &Path, rows: u8) -> anyhow::Result<()> {
     let store = Store::open(&StoreSettings {
         backend: Backend::Sqlite,
         path: data.join("store"),
         cache_bytes: 1 << 20,
     })?;
-    for key in ["a", "b", "c", "d"] {
+    for key in 0..rows {
         let mut batch = Batch::new();
-        batch.put(Table::Event, key, vec![1; 1 << 20]);
+        batch.put(Table::Event, [key], vec![1; 1 << 20]);
         store.commit(batch).await?;
     }
     ensure!(store.close().await, "the store closes");
@@ -114,6 +120,39 @@ async fn a_terminal_shows_a_bar_with_rate_and_remaining_time_which_goes_at_the_e
         ensure!(!last.contains('█'), "the bar is removed: {seen:?}");
         ensure!(is_json(&output), "{output}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_restore_shows_a_bar_while_it_copies_and_checks() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    fill_with(folder.path(), 48).await?;
+    let made = folder.path().join("made");
+    let mut command = Command::new(stage()?.join("switchyard"));
+    command.args(["store", "backup", "--json", "--speed", "0", "--data"]);
+    let answer = command.arg(folder.path()).arg(&made).env_clear().output()?;
+    ensure!(answer.status.success(), "{answer:?}");
+    let new = folder.path().join("new");
+    fs::create_dir(&new)?;
+    fs::set_permissions(&new, Permissions::from_mode(0o700))?;
+    let mut command = Command::new(stage()?.join("switchyard"));
+    command.args(["store", "restore", "--json"]).arg(&made);
+    command
+        .arg("--data")
+        .arg(&new)
+        .env_clear()
+        .env("TERM", "xterm-256color")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let (seen, output) = on_a_terminal(command)?;
+    for parts in [&["copy ", "░", "MiB of "][..], &["structure "]] {
+        let drawn = |line: &str| parts.iter().all(|part| line.contains(part));
+        ensure!(seen.split('\r').any(drawn), "no {parts:?}: {seen:?}");
+    }
+    let last = seen.rsplit("\u{1b}[2K").next().unwrap_or_default();
+    ensure!(!last.contains('░'), "the bar is removed: {seen:?}");
+    let answer: Value = serde_json::from_str(&output)?;
+    ensure!(answer["data"]["last_commit"].is_string(), "{output}");
     Ok(())
 }
 

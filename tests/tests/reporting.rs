@@ -1,5 +1,6 @@
 //! The views for reports agree with the API.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -96,6 +97,36 @@ const CASE: [(&str, &str); 11] = [
     ("opened_at", "/opened_at"),
     ("closed_at", "/closed/at"),
 ];
+const CUSTOMER: [(&str, &str); 7] = [
+    ("id", "/id"),
+    ("first_name", "/first_name"),
+    ("last_name", "/last_name"),
+    ("email", "/email"),
+    ("phone", "/phone"),
+    ("created_at", "/created_at"),
+    ("updated_at", "/updated_at"),
+];
+const DELIVERY: [(&str, &str); 14] = [
+    ("id", "/id"),
+    ("kind", "/kind"),
+    ("app", "/app"),
+    ("environment", "/environment"),
+    ("transaction_id", "/transaction"),
+    ("webhook_id", "/webhook"),
+    ("event", "/name"),
+    ("recipient", "/recipient"),
+    ("status", "/status"),
+    ("attempts", "/attempts"),
+    ("reason", "/why"),
+    ("enqueued_at", "/enqueued_at"),
+    ("next_attempt_at", "/next_attempt_at"),
+    ("ended_at", "/ended_at"),
+];
+const EVENT: [(&str, &str); 3] = [
+    ("version", "/version"),
+    ("type", "/event/type"),
+    ("at", "/at"),
+];
 /// Columns of payments and payouts that the API shows of one transaction only.
 const WHOLE: [(&str, &str); 3] = [
     ("customer_id", "/customer/id"),
@@ -149,6 +180,7 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
     for place in [("--data", data.as_path()), ("--backup", folder.as_path())] {
         let version = rows(place, "SELECT version FROM reporting_version").await?;
         ensure!(version == [json!({ "version": "1" })], "{version:?}");
+        let mut wholes = Vec::new();
         for kind in ["payment", "payout"] {
             let path = format!("/operator/v1/apps/{app}/transactions?kind={kind}");
             let listed = operator.get(&path).await?.expect(200)?;
@@ -169,8 +201,11 @@ async fn the_views_for_reports_agree_with_the_api_beside_a_server_and_in_a_backu
                 let path = format!("/operator/v1/transactions/{id}");
                 let whole = operator.get(&path).await?.expect(200)?.body["data"].clone();
                 agree_on_one(place, id, &whole).await?;
+                agree_on_events(place, id, &whole).await?;
+                wholes.push(whole);
             }
         }
+        agree_on_customers(place, &wholes).await?;
         for (id, state) in [(&held, "open"), (&closed, "closed")] {
             let sql =
                 format!("SELECT reason, state FROM reporting_cases WHERE transaction_id = '{id}'");
@@ -274,19 +309,94 @@ async fn payout_with_a_case(server: &Server, connection: &str) -> anyhow::Result
 /// Deliveries of a webhook whose receiver cannot be reached, once all were tried.
 async fn deliveries_of(place: (&str, &Path), server: &Server, hook: &str) -> anyhow::Result<()> {
     let path = format!("/operator/v1/webhooks/{hook}/deliveries");
-    let ids = |rows: &[Value]| {
-        let mut ids: Vec<_> = rows.iter().map(|row| row["id"].to_string()).collect();
-        ids.sort_unstable();
-        ids
-    };
+    let sql = format!(
+        "SELECT {} FROM reporting_deliveries WHERE webhook_id = '{hook}' ORDER BY id DESC",
+        columns(&DELIVERY)
+    );
+    // A delivery that is tried in between differs.
     eventually("the view has what the API lists", SOON, async || {
         let listed = server.operator().get(&path).await?.expect(200)?.body;
-        let listed = ids(listed["data"].as_array().context("a list")?);
-        let sql = format!("SELECT id FROM reporting_deliveries WHERE webhook_id = '{hook}'");
-        let found = ids(&rows(place, &sql).await?);
-        Ok((found.len() > 5 && found == listed).then_some(()))
+        let mut expected = Vec::new();
+        for one in listed["data"].as_array().context("a list")? {
+            let mut one = one.clone();
+            one["kind"] = json!("webhook");
+            expected.push(members(&one, &DELIVERY));
+        }
+        let found = rows(place, &sql).await?;
+        let is_tried = found.iter().all(|row| row["attempts"] != "0");
+        Ok((found.len() > 5 && is_tried && found == expected).then_some(()))
     })
     .await
+}
+
+/// The events of a transaction, and its customer as the API shows them with it.
+async fn agree_on_events(place: (&str, &Path), id: &str, whole: &Value) -> anyhow::Result<()> {
+    let timeline = whole["timeline"].as_array().context("a timeline")?;
+    let events: Vec<&Value> = timeline
+        .iter()
+        .filter(|entry| entry["event"].is_object())
+        .collect();
+    let expected: Vec<Value> = events.iter().map(|one| members(one, &EVENT)).collect();
+    let sql = format!(
+        "SELECT {}, event FROM reporting_events WHERE transaction_id = '{id}' ORDER BY version",
+        columns(&EVENT)
+    );
+    let mut found = rows(place, &sql).await?;
+    ensure!(
+        found.len() == events.len(),
+        "{found:#?} and not {events:#?}"
+    );
+    for (row, shown) in found.iter_mut().zip(&events) {
+        let event = row.as_object_mut().and_then(|row| row.remove("event"));
+        let event = event.context("an event")?;
+        let event: Value = serde_json::from_str(event.as_str().context("JSON")?)?;
+        let shown = &shown["event"];
+        for (name, value) in shown.as_object().into_iter().flatten() {
+            // Times and amounts have another form in the API.
+            let is_same = match value {
+                Value::Bool(_) => event[name] == *value,
+                Value::String(text) if !text.ends_with('Z') => event[name] == *value,
+                Value::Null => event[name].is_null(),
+                _ => !event[name].is_null(),
+            };
+            ensure!(is_same, "{name}: {event} and not {shown}");
+        }
+    }
+    ensure!(found == expected, "{found:#?} and not {expected:#?}");
+    Ok(())
+}
+
+/// The customers of these transactions. The view has their latest state.
+async fn agree_on_customers(place: (&str, &Path), wholes: &[Value]) -> anyhow::Result<()> {
+    let mut latest: BTreeMap<&str, &Value> = BTreeMap::new();
+    for whole in wholes {
+        let customer = &whole["customer"];
+        let id = customer["id"].as_str().context("a customer")?;
+        let updated = customer["updated_at"].as_str().context("a time")?;
+        let is_older = |known: &Value| {
+            let known = known["customer"]["updated_at"].as_str();
+            known < Some(updated)
+        };
+        if latest.get(id).is_none_or(|known| is_older(known)) {
+            latest.insert(id, whole);
+        }
+    }
+    for (id, whole) in &latest {
+        let sql = format!(
+            "SELECT {}, app, environment FROM reporting_customers WHERE id = '{id}'",
+            columns(&CUSTOMER)
+        );
+        let mut expected = members(&whole["customer"], &CUSTOMER);
+        expected["app"] = whole["app"].clone();
+        expected["environment"] = whole["environment"].clone();
+        let found = rows(place, &sql).await?;
+        ensure!(
+            found == [expected.clone()],
+            "{found:#?} and not {expected:#?}"
+        );
+    }
+    ensure!(!latest.is_empty(), "no transaction has a customer");
+    Ok(())
 }
 
 /// Attempts, events and cases of a transaction.

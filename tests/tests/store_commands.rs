@@ -177,3 +177,44 @@ async fn damage_that_a_server_met_is_known_after_a_kill_until_the_store_is_found
     );
     server.stop().await
 }
+
+/// The server has the file open, and everything it writes is in it.
+#[tokio::test]
+async fn a_database_that_is_moved_away_under_a_server_refuses_writes_until_it_is_back()
+-> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let merchant = server.merchant();
+    let before = pay(&merchant, "before").await?;
+    let database = server.data().join("store/sqlite/switchyard.sqlite3");
+    let aside = server.data().join("aside.sqlite3");
+    std::fs::rename(&database, &aside)?;
+    let refused = merchant
+        .post("/v1/payments/initialize", &payment("refused"))
+        .await?;
+    ensure!(refused.status == 503, "{}", refused.body);
+    let ready = server.stranger().get("/readyz").await?;
+    ensure!(ready.status == 503, "{}", ready.body);
+    let cases = server.operator().get("/operator/v1/cases").await?;
+    let cases = cases.expect(200)?.body;
+    let damage = cases["data"]["store_damage"].as_str().unwrap_or_default();
+    ensure!(
+        damage.contains("is gone while the store is open"),
+        "{cases}"
+    );
+    ensure!(!database.exists(), "nothing is made in its place");
+
+    std::fs::rename(&aside, &database)?;
+    let after = eventually("it writes again", Duration::from_secs(30), async || {
+        Ok(pay(&merchant, "after").await.ok())
+    })
+    .await?;
+    let store_is = store_of_readiness(&server).await?;
+    ensure!(store_is.contains("damaged"), "{store_is}");
+    server.kill().await?;
+    server.launch()?;
+    store_of_readiness(&server).await?;
+    for id in [before, after] {
+        ensure!(is_known(&server.merchant(), &id).await?, "{id} is gone");
+    }
+    server.stop().await
+}

@@ -619,6 +619,7 @@ console-cases = Cases
 console-cases-text = A case is a transaction that needs manual review, newest first.
 console-cases-empty = No open case matches.
 console-cases-none-closed = No closed case matches.
+console-cases-incomplete = Some cases are missing from this list, because they cannot be read.
 console-cases-open = Open
 console-cases-closed = Closed
 console-opened = Opened (UTC)

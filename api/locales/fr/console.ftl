@@ -619,6 +619,7 @@ console-cases = Dossiers
 console-cases-text = Un dossier est une transaction qui demande un examen manuel, le plus récent en premier.
 console-cases-empty = Aucun dossier ouvert ne correspond.
 console-cases-none-closed = Aucun dossier clos ne correspond.
+console-cases-incomplete = Des dossiers manquent dans cette liste, car ils ne peuvent pas être lus.
 console-cases-open = Ouvert
 console-cases-closed = Clos
 console-opened = Ouvert le (UTC)

@@ -58,6 +58,9 @@ impl Cases {
                 let page = &answer.data;
                 let more = page.more.as_ref().map(|more| more as _);
                 out.page(&answer, (&page.cases, "--before", more), COLUMNS)?;
+                if page.incomplete {
+                    out.note("cases are missing from this list, because they cannot be read");
+                }
                 if let Some(damage) = &page.store_damage {
                     out.note(&format!(
                         "the store is damaged: {damage}. Run `switchyard store check`, and restore a backup"

@@ -3,6 +3,7 @@
 mod account;
 mod approvals;
 mod connections;
+mod damage;
 mod developers;
 mod export;
 mod home;

@@ -28,7 +28,8 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 
 /// List cases for manual review
 ///
-/// Newest first. `more` is the start of the next page: `?before=`.
+/// Newest first. `more` is the start of the next page: `?before=`. When the store is damaged,
+/// `store_damage` says so. Cases that cannot be read are left out then, and `incomplete` is true.
 #[utoipa::path(
     get,
     path = "/cases",
@@ -61,6 +62,7 @@ async fn list(
     let page = Cases {
         cases: cases.collect(),
         more: found.more,
+        incomplete: found.is_incomplete,
         store_damage: state
             .engine()
             .store()

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use switchyard_core::time::Timestamp;
 use switchyard_store::{
     self as store, BackupSource, Identity, MaintenanceError, Manifest, Store, StoreSettings, Views,
@@ -49,8 +50,11 @@ pub struct BackupContents {
     pub store: StoreSettings,
     gateways: PathBuf,
     settings_file: Option<PathBuf>,
-    /// Notified when a backup finds damage. A check shows whether the store itself is damaged.
+    /// Notified when a backup finds damage that the last failed one did not find. A check shows
+    /// whether the store itself is damaged.
     pub suspected: Arc<Notify>,
+    /// Damage that the last backup found.
+    found: Arc<Mutex<Option<String>>>,
 }
 
 impl BackupContents {
@@ -60,6 +64,7 @@ impl BackupContents {
             gateways: settings.gateway_copies(),
             settings_file,
             suspected: Arc::default(),
+            found: Arc::default(),
         }
     }
 
@@ -76,8 +81,16 @@ impl BackupContents {
             views,
         };
         let made = store::backup(source, to, BYTES_PER_SECOND, &mut |_| {});
-        if let Err(MaintenanceError::Damaged { .. }) = made {
-            self.suspected.notify_one();
+        match &made {
+            Ok(_) => *self.found.lock() = None,
+            Err(MaintenanceError::Damaged { faults, .. }) => {
+                let before = self.found.lock().replace(faults.clone());
+                // The base of a continuous copy is tried again and again.
+                if before.as_ref() != Some(faults) {
+                    self.suspected.notify_one();
+                }
+            }
+            Err(_) => {}
         }
         Ok(made?)
     }
@@ -281,6 +294,7 @@ mod tests {
                     gateways: folder.path().join("gateways"),
                     settings_file: None,
                     suspected: Arc::default(),
+                    found: Arc::default(),
                 },
             };
             Self {
@@ -332,13 +346,23 @@ mod tests {
         );
         assert!(is_asked().await.is_err());
         let database = contents.store.path.join("sqlite/switchyard.sqlite3");
-        let mut bytes = fs::read(&database).unwrap();
-        let last = bytes.len() - 4_096 + 100;
-        bytes[last] ^= 1;
-        fs::write(&database, bytes).unwrap();
+        let whole = fs::read(&database).unwrap();
+        let mut damaged = whole.clone();
+        let last = damaged.len() - 4_096 + 100;
+        damaged[last] ^= 1;
         let to = installation.folder.path().join("backup");
-        assert!(contents.back_up(&to, Views::Added).is_err());
-        assert!(is_asked().await.is_ok());
+        let asks = async || {
+            assert!(contents.back_up(&to, Views::Added).is_err());
+            is_asked().await.is_ok()
+        };
+        fs::write(&database, &damaged).unwrap();
+        assert!(asks().await);
+        assert!(!asks().await, "the same damage");
+        fs::write(&database, whole).unwrap();
+        contents.back_up(&to, Views::Added).unwrap();
+        fs::remove_dir_all(&to).unwrap();
+        fs::write(&database, &damaged).unwrap();
+        assert!(asks().await, "it was sound meanwhile");
     }
 
     #[tokio::test]

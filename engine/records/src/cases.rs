@@ -33,17 +33,38 @@ pub struct CaseFound {
     pub transaction: Arc<Transaction>,
 }
 
-/// A page of cases. `more`: where the next one begins, if there may be one.
+/// A page of cases.
 #[derive(Clone, Debug, Default)]
 pub struct CasesFound {
     pub items: Vec<CaseFound>,
+    /// Where the next page begins, if there may be one.
     pub more: Option<CaseId>,
+    /// Whether cases may be missing because the store is damaged.
+    pub is_incomplete: bool,
 }
 
 impl CaseFound {
     pub fn of(id: CaseId, transaction: Arc<Transaction>) -> Option<Self> {
         let case = transaction.cases.iter().find(|case| case.id == id)?.clone();
         Some(Self { case, transaction })
+    }
+}
+
+impl CasesFound {
+    /// What was read; `None`: it is damaged, and the page is incomplete.
+    fn readable<T>(
+        &mut self,
+        store: &Store,
+        read: Result<T, RecordError>,
+    ) -> Result<Option<T>, RecordError> {
+        match read {
+            Err(error) if error.is_damaged() || store.damage().is_some() => {
+                tracing::error!(%error, "cases are missing from a list, they cannot be read");
+                self.is_incomplete = true;
+                Ok(None)
+            }
+            read => read.map(Some),
+        }
     }
 }
 
@@ -80,7 +101,10 @@ pub async fn case(store: &Store, id: CaseId) -> Result<Option<CaseFound>, Record
 }
 
 /// Newest first. A filter that matches few of many is answered in part, with the place to go on
-/// from.
+/// from. Cases that cannot be read in a damaged store are left out.
+///
+/// # Errors
+/// When a store without known damage cannot be read.
 pub async fn cases(store: &Store, query: &CaseQuery) -> Result<CasesFound, RecordError> {
     let prefix = keys::case_prefix(query.open);
     let mut end = match query.opened_before {
@@ -93,23 +117,26 @@ pub async fn cases(store: &Store, query: &CaseQuery) -> Result<CasesFound, Recor
     if let Some(before) = query.before {
         end = end.min(keys::case(query.open, before));
     }
-    let rows = store
-        .scan(
-            Table::Index,
-            &prefix,
-            &end,
-            Direction::Backward,
-            MAX_CASES_SCANNED,
-        )
-        .await?;
+    let scan = store.scan(
+        Table::Index,
+        &prefix,
+        &end,
+        Direction::Backward,
+        MAX_CASES_SCANNED,
+    );
     let mut page = CasesFound::default();
+    let Some(rows) = page.readable(store, scan.await.map_err(RecordError::from))? else {
+        return Ok(page);
+    };
     for (key, row) in &rows {
-        let id = id_of(key)?;
+        let Some(id) = page.readable(store, id_of(key))? else {
+            continue;
+        };
         if page.items.len() == query.limit {
             return Ok(page);
         }
         page.more = Some(id);
-        let case = found(store, id, row).await?;
+        let case = page.readable(store, found(store, id, row).await)?.flatten();
         page.items.extend(case.filter(|case| matches(query, case)));
     }
     if rows.len() < MAX_CASES_SCANNED {

@@ -47,6 +47,24 @@ impl Backend {
         open(&path)
     }
 
+    /// Opens a backend again that was open before. Nothing is made in place of missing files.
+    pub(super) fn reopen(
+        self,
+        place: &StoreDirectory,
+        cache_bytes: u64,
+        tail: &Arc<Tail>,
+    ) -> Result<Box<dyn Kv>, OpenError> {
+        let path = place.path().join(self.name());
+        let opened = match path.is_dir() {
+            true => self.open_at(&path, cache_bytes, tail.clone()),
+            false => {
+                let fault = format!("its folder {} is missing", path.display());
+                Err(KvError::DamagedDatabase(fault))
+            }
+        };
+        opened.map_err(|error| MarkPlace::of(place.path()).refusal(&error))
+    }
+
     /// Whether the files of the database are there and this user may write them. SQLite opens a
     /// database that this user may not write for reading only.
     pub(super) fn verify_files(self, place: &StoreDirectory) -> Result<(), OpenError> {

@@ -539,7 +539,7 @@ not be read to its end.
 The server never deletes this folder: delete it when nobody needs these commits.
 ";
 /// Errors of a path whose file was unmounted or moved.
-const IS_GONE: [io::ErrorKind; 3] = [
+pub(super) const IS_GONE: [io::ErrorKind; 3] = [
     io::ErrorKind::NotFound,
     io::ErrorKind::NotADirectory,
     io::ErrorKind::StaleNetworkFileHandle,

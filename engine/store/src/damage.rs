@@ -87,7 +87,7 @@ impl FoundDamage {
     }
 
     /// Writes the record, unless there is no damage or it is written. The writer tries again once a
-    /// second while there are commits, and when the store is closed: the disk may have been full.
+    /// second, and when the store is closed: the disk may have been full.
     pub fn record(&self) {
         if let Some((first, record)) = self.first.get().zip(self.record.as_ref()) {
             record.write(first);
@@ -167,9 +167,16 @@ pub(super) fn carry_over(path: &Path, before: Option<Ulid>, to: Ulid) -> Result<
     known.stores.dedup();
     let record = path_of(path);
     let text = written(&known.stores, &known.what);
-    replace_durably(&record, text.as_bytes()).map_err(|source| OpenError::Unwritable {
-        path: record,
-        source,
+    replace_durably(&record, text.as_bytes()).map_err(|source| match source.kind() {
+        io::ErrorKind::IsADirectory => {
+            let draft = record.with_added_extension("new");
+            let path = if draft.is_dir() { draft } else { record };
+            OpenError::InTheWay { path }
+        }
+        _ => OpenError::Unwritable {
+            path: record,
+            source,
+        },
     })
 }
 

@@ -120,7 +120,7 @@ impl Store {
             open: {
                 let (place, backend) = (place.clone(), settings.backend);
                 let (cache_bytes, tail) = (settings.cache_bytes, tail.clone());
-                Box::new(move || backend.open(&place, cache_bytes, &tail))
+                Box::new(move || backend.reopen(&place, cache_bytes, &tail))
             },
         };
         settings.backend.verify_files(&place)?;
@@ -132,7 +132,8 @@ impl Store {
             }
             verified => verified?,
         }
-        let kv = (reopen.open)()?;
+        let backend = settings.backend;
+        let kv = backend.open(&place, settings.cache_bytes, &tail)?;
         let mark = Mark::open(&settings.path, kv.as_ref(), known)?;
         Embedded::start(kv, reopen, Some(mark), tail).map(Self::over)
     }
@@ -364,9 +365,13 @@ impl Shared {
     }
 
     pub fn note(&self, error: &KvError) {
-        if error.is_damage() {
-            self.damage.note(&error.to_string());
+        if !error.is_damage() {
+            return;
         }
+        if !matches!(error, KvError::Damaged { .. }) {
+            tracing::error!(damage = %error, "store damaged");
+        }
+        self.damage.note(&error.to_string());
     }
 
     pub fn reason(&self) -> String {

@@ -41,7 +41,8 @@ impl From<KvError> for StoreError {
             KvError::Damaged { table, kind } => Self::Damaged { table, kind },
             error @ (KvError::Failed(_)
             | KvError::DamagedDatabase(_)
-            | KvError::UnreadablePage(_)) => Self::Unavailable {
+            | KvError::UnreadablePage(_)
+            | KvError::NotInPlace(_)) => Self::Unavailable {
                 reason: error.to_string(),
             },
         }
@@ -137,6 +138,11 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    #[error(
+        "{path} is a folder, and damage of the store is recorded in a file of this name: look into \
+         it, and move it away"
+    )]
+    InTheWay { path: PathBuf },
     #[error("can not read {path}: let this user read and write it, and check the disk")]
     Unreadable {
         path: PathBuf,
@@ -176,6 +182,7 @@ impl OpenError {
             | Self::Behind { .. }
             | Self::ForeignMark { .. }
             | Self::EmptyWithDamagedMark { .. }
+            | Self::InTheWay { .. }
             | Self::DamagedLog { .. }
             | Self::DamagedDatabase { .. } => true,
         }

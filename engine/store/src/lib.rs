@@ -10,8 +10,11 @@
 //!   conflicts.
 //! - `Unavailable` changes nothing: the disk is full or failing. The store opens its backend again
 //!   until it can write; should the backend find the failed commits in its log, they are taken back
-//!   before anyone can read them. The one exception: a process that dies in that state may find
-//!   them made when it starts again.
+//!   before anyone can read them. There are two exceptions: a process that dies in that state may
+//!   find them made when it starts again, and a file that is moved away during the flush of a
+//!   commit has it when it is put back.
+//! - A file of an SQLite store that is deleted, replaced or cut off while it is open is damage. Its
+//!   place is verified after each flush: no commit is acknowledged that only a deleted file has.
 //! - Reads see only what is committed and flushed: no power cut takes back what was read.
 //! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum. With
 //!   SQLite pages do, too, so that damage hides no row. Damage that was found stays known until the
@@ -49,6 +52,8 @@ mod place;
 mod progress;
 mod restore;
 mod restored;
+mod retry;
+mod rows;
 #[cfg(feature = "simulation")]
 mod simulated;
 mod table;

@@ -5,6 +5,10 @@
 //! that ends before its mark has lost acknowledged commits and is not opened. The mark is not
 //! flushed with each group but once a second: after a power cut it may be older than the store,
 //! which holds more than it promises.
+//!
+//! The mark of a restored store also has the end of the store before it. A restore that is killed
+//! between the mark and the store leaves only the mark, and the next restore still tells how far
+//! the lost store reached.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,7 +17,6 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::time::Instant;
 use ulid::Ulid;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -36,7 +39,6 @@ pub(super) struct Mark {
     reached: Point,
     /// Identity of the store in the rows, before this opening. An empty store has its new one.
     before: Option<Ulid>,
-    flushed: Instant,
     is_flushed: bool,
     /// Whether the last write failed: each failure is logged once.
     has_failed: bool,
@@ -130,7 +132,6 @@ impl Mark {
             before: stored
                 .map(|stored| stored.store)
                 .or((!is_behind).then_some(reached.store)),
-            flushed: Instant::now(),
             is_flushed: true,
             has_failed: false,
             clock,
@@ -161,24 +162,9 @@ impl Mark {
         self.reached = point;
         self.is_flushed = false;
         // In turns: a write that is cut short leaves the line of the group before.
-        let offset = point.sequence % 2 * SECTOR;
+        let offset = point.sequence % OWN_LINES as u64 * SECTOR;
         let written = self.file.write_all_at(point.line().as_bytes(), offset);
         self.note(&written);
-    }
-
-    /// Makes the mark durable once a second. Called after the answers to a group. Returns whether
-    /// it was due.
-    pub(super) fn flush_when_due(&mut self) -> bool {
-        let is_due = self.flush_due_in() == Some(Duration::ZERO);
-        if is_due {
-            self.flush();
-        }
-        is_due
-    }
-
-    /// Time until the mark has to be made durable. `None`: it is durable.
-    pub(super) fn flush_due_in(&self) -> Option<Duration> {
-        (!self.is_flushed).then(|| FLUSH_EVERY.saturating_sub(self.flushed.elapsed()))
     }
 
     /// Makes the mark durable.
@@ -188,7 +174,11 @@ impl Mark {
             self.note(&flushed);
             self.is_flushed = flushed.is_ok();
         }
-        self.flushed = Instant::now();
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_flushed(&self) -> bool {
+        self.is_flushed
     }
 
     fn note(&mut self, done: &io::Result<()>) {
@@ -246,11 +236,32 @@ impl MarkPlace {
                 source,
             })?,
         };
-        let lines = bytes.chunks(SECTOR as usize).filter_map(Point::of_line);
-        Ok(match lines.max_by_key(|point| point.sequence) {
+        let lines = bytes.chunks(SECTOR as usize).take(OWN_LINES);
+        let points = lines.filter_map(Point::of_line);
+        Ok(match points.max_by_key(|point| point.sequence) {
             Some(point) => Found::Point(point),
             None => Found::Damaged,
         })
+    }
+
+    /// The last acknowledged group that the mark tells of. A store that was restored and has
+    /// acknowledged nothing since, or was never put in its place, has none: then it is that of the
+    /// store before it.
+    pub(super) fn end(&self) -> Result<Option<Point>, OpenError> {
+        let Found::Point(own) = self.read()? else {
+            return Ok(None);
+        };
+        let content = self.content().unwrap_or_default();
+        let mut lines = content.chunks(SECTOR as usize);
+        let is_as_made = lines
+            .by_ref()
+            .take(OWN_LINES)
+            .all(|line| Point::of_line(line) == Some(own));
+        let before = lines
+            .next()
+            .and_then(|line| line.strip_prefix(BEFORE.as_bytes()));
+        let before = before.filter(|_| is_as_made).and_then(Point::of_line);
+        Ok(before.or(Some(own)))
     }
 
     /// Reads the mark and makes it unreadable, durably: should the process end before it has a new
@@ -303,10 +314,12 @@ impl MarkPlace {
                 path,
                 fault: fault.clone(),
             },
-            KvError::Damaged { .. } | KvError::UnreadablePage(_) => OpenError::DamagedDatabase {
-                path,
-                fault: error.to_string(),
-            },
+            KvError::Damaged { .. } | KvError::UnreadablePage(_) | KvError::NotInPlace(_) => {
+                OpenError::DamagedDatabase {
+                    path,
+                    fault: error.to_string(),
+                }
+            }
             KvError::Failed(reason) => OpenError::Backend {
                 path,
                 reason: reason.clone(),
@@ -316,9 +329,15 @@ impl MarkPlace {
 
     /// Makes the mark durably, in place of an older one.
     pub(super) fn make(&self, point: Point) -> io::Result<()> {
-        let line = format!("{:1$}", point.line(), SECTOR as usize);
-        let bytes = [line.as_str(); 2].concat();
-        replace_durably(&self.mark, bytes.as_bytes())
+        self.make_after(point, None)
+    }
+
+    /// The same for a store that is restored. `before`: [`Self::end`] of the older mark.
+    pub(super) fn make_after(&self, point: Point, before: Option<Point>) -> io::Result<()> {
+        let before = before.map(|before| format!("{BEFORE}{}", before.line()));
+        let lines = std::iter::repeat_n(point.line(), OWN_LINES).chain(before);
+        let sectors = lines.map(|line| format!("{line:0$}", SECTOR as usize));
+        replace_durably(&self.mark, sectors.collect::<String>().as_bytes())
     }
 
     /// Says what an operator has to know of a store that is opened.
@@ -537,37 +556,11 @@ impl Point {
 
 /// Key of the row that is stored with each group, in [`Table::Meta`].
 pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
-/// The unit that a disk writes whole: each of the two lines has one of its own.
+/// The unit that a disk writes whole: each line has one of its own.
 const SECTOR: u64 = 512;
-/// Longest time by which the mark on the disk may be older than the acknowledged commits.
-const FLUSH_EVERY: Duration = Duration::from_secs(1);
+/// Lines of a mark that are written in turns.
+const OWN_LINES: usize = 2;
+/// Beginning of the line with the end of the store before a restored one.
+const BEFORE: &str = "before ";
 /// A warning is logged when the machine's clock is further behind the last commit.
 const CLOCK_BEHIND: Duration = Duration::from_secs(1);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kv::memory::Memory;
-
-    #[tokio::test(start_paused = true)]
-    async fn the_mark_is_flushed_once_a_second_while_groups_are_committed() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("store");
-        let mut mark = Mark::open(&place, &Memory::default(), KnownLoss::default()).unwrap();
-        let (mut flushes, mut since) = (0, Instant::now());
-        for _ in 0..1_000 {
-            mark.advance(mark.next());
-            mark.flush_when_due();
-            if mark.flush_due_in().is_none() {
-                flushes += 1;
-                assert_eq!(since.elapsed(), FLUSH_EVERY);
-                since = Instant::now();
-            }
-            tokio::time::advance(Duration::from_millis(10)).await;
-        }
-        assert_eq!(
-            flushes, 9,
-            "in ten seconds, of which the first flush ends the first"
-        );
-    }
-}

@@ -16,9 +16,9 @@ use super::backup::{
 use super::check::check_copy;
 use super::copied::Copied;
 use super::draft::Draft;
-use super::error::{MaintenanceError, OpenError};
+use super::error::MaintenanceError;
 use super::kv::{WriteFailed, sqlite};
-use super::mark::{Found, MarkPlace, Point};
+use super::mark::{MarkPlace, Point};
 use super::place::{Lock, replace_durably, resolved, sync_all_below};
 use super::progress::Report;
 use super::restored::{Lost, Restored};
@@ -94,13 +94,14 @@ pub fn restore(
     let now = clock.now();
     let point = Point::new(Ids::system().ulid(now), manifest.sequence + 1, now);
     let mark = MarkPlace::of(path);
+    let before = mark.end()?;
     let record = Restored {
         store: point.store(),
         incarnation: manifest.incarnation,
         sequence: manifest.sequence,
         backup_at: manifest.sequence_at,
         restored_at: now,
-        lost: end_of_loss(&mark, &manifest)?,
+        lost: end_of_loss(before, &manifest),
     };
     write_record(target.store, &draft.0, point, &record)?;
     sync_all_below(&draft.0).map_err(MaintenanceError::file("write", &draft.0))?;
@@ -109,17 +110,23 @@ pub fn restore(
         add_gateways(&backup.join(GATEWAYS), gateways, &mut refuse)?;
     }
     place_settings(&backup.join(SETTINGS), target.settings)?;
-    place(draft, path, &mark, point).map_err(MaintenanceError::file("write", path))?;
+    place(draft, path, &mark, point, before).map_err(MaintenanceError::file("write", path))?;
     Ok(record)
 }
 
 /// The store comes last: without it a mark serves nothing and refuses everything.
-fn place(draft: Draft, path: &Path, mark: &MarkPlace, point: Point) -> io::Result<()> {
-    let before = mark.content();
-    mark.make(point)?;
+fn place(
+    draft: Draft,
+    path: &Path,
+    mark: &MarkPlace,
+    point: Point,
+    before: Option<Point>,
+) -> io::Result<()> {
+    let content = mark.content();
+    mark.make_after(point, before)?;
     draft.place(path).inspect_err(|_| {
         // An older store that is moved back here fits its own mark only.
-        let _ = mark.put_back(before.as_deref());
+        let _ = mark.put_back(content.as_deref());
     })
 }
 
@@ -212,14 +219,12 @@ fn place_settings(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
 }
 
 /// The last commit group that the store of the backup acknowledged, by the mark in this place.
-/// `None`: the end is not known, since the mark is missing, older, or of another store.
-fn end_of_loss(mark: &MarkPlace, manifest: &Manifest) -> Result<Option<Lost>, OpenError> {
-    let Found::Point(point) = mark.read()? else {
-        return Ok(None);
-    };
-    let is_of_store = point.store() == manifest.store && point.sequence() >= manifest.sequence;
-    Ok(is_of_store.then(|| Lost {
-        sequence: point.sequence(),
-        at: point.at(),
-    }))
+/// `None`: the end is not known, since the mark is missing, older, or of other stores.
+fn end_of_loss(end: Option<Point>, manifest: &Manifest) -> Option<Lost> {
+    let is_of_store =
+        |end: &Point| end.store() == manifest.store && end.sequence() >= manifest.sequence;
+    end.filter(is_of_store).map(|end| Lost {
+        sequence: end.sequence(),
+        at: end.at(),
+    })
 }

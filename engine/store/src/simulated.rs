@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 
 use super::embedded::{Embedded, Shared};
-use super::writer::{RETRY, Reopen, Writer};
+use super::retry::RETRY;
+use super::writer::{Reopen, Writer};
 use super::{
     Batch, CommitError, Direction, Disk, Identity, KeyValues, OpenError, Storage, Store,
     StoreError, StoreStats, Table,

@@ -3,13 +3,15 @@
 //! It takes all commits that wait, up to [`STORE_BATCH`], checks each in order against the stored
 //! rows and the changes of those before it, gives the accepted ones to the backend as one batch
 //! with one flush, and only then answers. When the backend fails, every commit of the group is
-//! answered `Unavailable`, and until the backend is open again so is every other.
+//! answered `Unavailable`, and until the backend is open again so is every other. The pause before
+//! it is opened again grows while it keeps failing.
+//!
+//! A backend whose files were moved or replaced is not closed: nothing else has its commits. It
+//! answers reads, and writes again when its files are back in their place.
 //!
 //! A backend that panics has failed like one that answers an error, also when it does so while it
 //! is closed: the thread lives on and opens it again.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
@@ -18,15 +20,15 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::batch::{self, Batch, Change};
+use super::batch::Batch;
 use super::embedded::Shared;
 use super::error::{CommitError, OpenError};
 use super::group_commit::CommitLoad;
 use super::kv::{Kv, KvError, Row, WriteFailed, contained};
 use super::mark::{Mark, Point};
-use super::table::Table;
+use super::retry::{RETRY, Retry};
+use super::rows::Rows;
 use switchyard_core::limits::STORE_BATCH;
 
 pub(super) enum Message {
@@ -63,28 +65,24 @@ pub(super) struct Writer {
     mark: Option<Mark>,
     /// Set from a failure of the backend until it is open again.
     failure: Option<Failure>,
+    retry: Retry,
     group: Vec<Request>,
     load: CommitLoad,
+    /// Time of the last [`Writer::tick`].
+    ticked: Instant,
 }
 
 struct Failure {
     reason: String,
     /// Puts the rows of the failed group back, should the backend find them in its log.
     undo: Vec<Row>,
+    /// Whether the files of the open backend are not in their place. It is whole itself.
+    is_displaced: bool,
 }
 
 type CheckResults = Vec<Result<(), CommitError>>;
 /// Answers to a group, and its commit point if it changed rows.
 type Written = (CheckResults, Option<Point>);
-
-/// The rows that a group changes, each once, as its last commit leaves them.
-struct Rows<'a> {
-    changes: Vec<Change<'a>>,
-    /// Index of a row in `changes`.
-    latest: HashMap<(Table, &'a [u8]), usize, Quick>,
-    /// The values of the rows of counts that were added to, by where they stand in `changes`.
-    sums: BTreeMap<usize, Vec<u8>>,
-}
 
 /// Reason for which a group was not committed.
 enum Refused {
@@ -105,8 +103,10 @@ impl Writer {
             reopen,
             mark,
             failure: None,
+            retry: Retry::new(),
             group: Vec::with_capacity(STORE_BATCH),
             load: CommitLoad::default(),
+            ticked: Instant::now(),
         }
     }
 
@@ -115,7 +115,10 @@ impl Writer {
         let closed = loop {
             if let Some(failure) = self.failure.take() {
                 thread::sleep(RETRY);
-                self.failure = self.recover(failure);
+                self.failure = match self.retry.is_due() {
+                    true => self.recover(failure),
+                    false => Some(failure),
+                };
             }
             let closing = self.gather();
             self.serve();
@@ -150,8 +153,41 @@ impl Writer {
             }); // whoever asked may have stopped waiting
         }
         self.group = group;
-        if self.mark.as_mut().is_some_and(Mark::flush_when_due) {
-            self.shared.damage.record();
+        if self.tick_due_in() == Some(Duration::ZERO) {
+            self.tick();
+        }
+    }
+
+    /// Time until the next [`Self::tick`]. `None`: the store is not on disk.
+    fn tick_due_in(&self) -> Option<Duration> {
+        let due = || TICK.saturating_sub(self.ticked.elapsed());
+        self.mark.as_ref().map(|_| due())
+    }
+
+    /// Work of once a second, also without commits: makes the mark durable, records damage that
+    /// could not be recorded, and verifies the place of the files.
+    fn tick(&mut self) {
+        self.ticked = Instant::now();
+        if let Some(mark) = &mut self.mark {
+            mark.flush();
+        }
+        self.shared.damage.record();
+        if self.failure.is_none()
+            && let Err(error @ KvError::NotInPlace(_)) = self.verify_place()
+        {
+            self.fail(WriteFailed {
+                error,
+                undo: Vec::new(),
+                readable: true,
+            });
+        }
+    }
+
+    /// Whether the files of the open backend are in their place.
+    fn verify_place(&self) -> Result<(), KvError> {
+        match self.shared.kv.load_full() {
+            Some(kv) => kv.verify_place(),
+            None => Ok(()),
         }
     }
 
@@ -180,7 +216,7 @@ impl Writer {
     fn gather(&mut self) -> Option<Option<oneshot::Sender<bool>>> {
         let mut next = match self.failure {
             None => match self.wait_for_message() {
-                Ok(message) => Some(message),
+                Ok(message) => message,
                 Err(_) => return Some(None),
             },
             Some(_) => self.receiver.try_recv().ok(),
@@ -204,20 +240,19 @@ impl Writer {
         }
     }
 
-    /// Blocks for the next message. If none comes, makes the mark durable when that is due.
-    fn wait_for_message(&mut self) -> Result<Message, RecvError> {
-        let due = self
-            .mark
-            .as_mut()
-            .and_then(|mark| Some((mark.flush_due_in()?, mark)));
-        if let Some((due, mark)) = due {
+    /// Blocks for the next message, and ticks until it comes. `None`: the backend has failed.
+    fn wait_for_message(&mut self) -> Result<Option<Message>, RecvError> {
+        while let Some(due) = self.tick_due_in() {
             match self.receiver.recv_timeout(due) {
-                Ok(message) => return Ok(message),
+                Ok(message) => return Ok(Some(message)),
                 Err(RecvTimeoutError::Disconnected) => return Err(RecvError),
-                Err(RecvTimeoutError::Timeout) => mark.flush(),
+                Err(RecvTimeoutError::Timeout) => self.tick(),
+            }
+            if self.failure.is_some() {
+                return Ok(None);
             }
         }
-        self.receiver.recv()
+        self.receiver.recv().map(Some)
     }
 
     /// Commits the group, and says what to answer to each of it.
@@ -276,7 +311,9 @@ impl Writer {
         self.failure = Some(Failure {
             reason: reason.clone(),
             undo: failed.undo,
+            is_displaced: matches!(failed.error, KvError::NotInPlace(_)),
         });
+        self.retry.note_failure();
         self.shared.mark_down(Some(reason.clone()));
         if !failed.readable {
             self.close_backend(false);
@@ -288,26 +325,38 @@ impl Writer {
     /// Opens the failed backend again, reverts unacknowledged commits, and only then lets readers
     /// use it.
     fn recover(&mut self, failure: Failure) -> Option<Failure> {
-        match contained(|| self.open_again(&failure.undo)) {
-            Ok(kv) => {
-                self.shared.kv.store(Some(Arc::new(kv)));
+        match contained(|| self.open_again(&failure)) {
+            Ok(opened) => {
+                if let Some(kv) = opened {
+                    self.shared.kv.store(Some(Arc::new(kv)));
+                }
                 self.shared.mark_down(None);
+                self.retry.note_recovery();
                 tracing::info!("the store writes again");
                 None
             }
             Err(error) => {
+                self.retry.note_failure();
                 let reason = error.to_string();
+                if reason != failure.reason {
+                    self.shared.note(&error);
+                }
                 self.shared.mark_down(Some(reason.clone()));
                 Some(Failure { reason, ..failure })
             }
         }
     }
 
-    fn open_again(&self, undo: &[Row]) -> Result<Box<dyn Kv>, KvError> {
+    /// `None`: the open backend goes on.
+    fn open_again(&self, failure: &Failure) -> Result<Option<Box<dyn Kv>>, KvError> {
+        self.verify_place()?;
+        if failure.is_displaced {
+            return Ok(None);
+        }
         (self.reopen.probe)().map_err(describe)?;
         self.close_backend(false);
         let kv = (self.reopen.open)().map_err(describe)?;
-        let undo: Vec<_> = undo.iter().map(Row::change).collect();
+        let undo: Vec<_> = failure.undo.iter().map(Row::change).collect();
         if !undo.is_empty()
             && let Err(again) = change(|| kv.undo(&undo))
         {
@@ -320,7 +369,7 @@ impl Writer {
             close(kv, false);
             return Err(describe(behind));
         }
-        Ok(kv)
+        Ok(Some(kv))
     }
 
     /// Takes the backend from the readers, waits for those that are in it, and closes it, in order
@@ -423,155 +472,103 @@ fn evaluate<'a>(
     Ok((verdicts, rows))
 }
 
-impl<'a> Rows<'a> {
-    fn with_capacity(rows: usize) -> Self {
-        Self {
-            changes: Vec::with_capacity(rows),
-            latest: HashMap::with_capacity_and_hasher(rows, Quick::default()),
-            sums: BTreeMap::new(),
-        }
-    }
-
-    /// Takes the changes of a commit if all its checks hold. After an error nothing of it is taken.
-    fn take(&mut self, kv: &dyn Kv, batch: &'a Batch) -> Result<bool, KvError> {
-        for (table, key, check) in batch.checks() {
-            let holds = match self.latest.get(&(table, key)) {
-                Some(&at) => check.holds(self.value(at)),
-                None => check.holds(kv.get_on_writer(table, key)?.as_deref()),
-            };
-            if !holds {
-                return Ok(false);
-            }
-        }
-        let mut stored = Vec::new();
-        for (table, key, _) in batch.additions() {
-            stored.push(match self.latest.contains_key(&(table, key)) {
-                true => None,
-                false => kv.get_on_writer(table, key)?,
-            });
-        }
-        batch.changes().for_each(|change| self.set(change));
-        for ((table, key, numbers), stored) in batch.additions().zip(stored) {
-            self.add(table, key, numbers, stored);
-        }
-        Ok(true)
-    }
-
-    fn value(&self, at: usize) -> Option<&[u8]> {
-        match self.sums.get(&at) {
-            Some(sum) => sum.iter().any(|&byte| byte != 0).then_some(sum),
-            None => self.changes[at].value,
-        }
-    }
-
-    fn set(&mut self, change: Change<'a>) {
-        let row = (change.table, change.key);
-        let at = *self.latest.entry(row).or_insert(self.changes.len());
-        if at == self.changes.len() {
-            self.changes.push(change);
-        } else {
-            self.sums.remove(&at);
-            self.changes[at] = change;
-        }
-    }
-
-    /// Adds to a row of counts. `stored`: the row in the backend, for the group's first addition.
-    fn add(&mut self, table: Table, key: &'a [u8], numbers: &[u8], stored: Option<Vec<u8>>) {
-        let at = match self.latest.get(&(table, key)) {
-            Some(&at) => at,
-            None => {
-                let sum = stored.unwrap_or_default();
-                let at = self.changes.len();
-                self.set(Change {
-                    table,
-                    key,
-                    value: None,
-                });
-                self.sums.insert(at, sum);
-                at
-            }
-        };
-        let given = self.changes[at].value;
-        let sum = self
-            .sums
-            .entry(at)
-            .or_insert_with(|| given.unwrap_or_default().to_vec());
-        if !batch::add(sum, numbers) {
-            tracing::error!(
-                store.table = table.name(),
-                "count would fall below zero, the store is damaged"
-            );
-        }
-    }
-}
-
-/// Hashes the rows of one group. The standard one is made to withstand chosen keys; here the worst
-/// that these can do is to have a few thousand rows compared with each other.
-type Quick = BuildHasherDefault<QuickHasher>;
-
-#[derive(Default)]
-struct QuickHasher(u64);
-
-impl Hasher for QuickHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
-    }
-
-    /// Lengths and tables.
-    fn write_usize(&mut self, number: usize) {
-        self.0 = self.0.rotate_left(8) ^ number as u64;
-    }
-
-    fn write_isize(&mut self, number: isize) {
-        self.write_usize(number.cast_unsigned());
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// An error with its cause, in one sentence.
 fn describe(error: OpenError) -> KvError {
-    KvError::Failed(match std::error::Error::source(&error) {
+    let text = match std::error::Error::source(&error) {
         Some(source) => format!("{error} ({source})"),
         None => error.to_string(),
-    })
+    };
+    match error {
+        OpenError::Behind { .. }
+        | OpenError::ForeignMark { .. }
+        | OpenError::DamagedLog { .. }
+        | OpenError::DamagedDatabase { .. } => KvError::NotInPlace(text),
+        _ => KvError::Failed(text),
+    }
 }
 
 pub(super) const STOPPED: &str = "its writer has stopped, restart the program";
-/// Pause before a failed backend is opened again, and the longest wait of a commit for its error.
-pub(super) const RETRY: Duration = Duration::from_millis(100);
+/// Longest time by which the mark on the disk may be older than the acknowledged commits.
+const TICK: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
     use std::sync::mpsc;
 
     use super::*;
     use crate::kv::memory::Memory;
     use crate::mark::KnownLoss;
 
-    #[test]
-    fn a_writer_without_work_makes_its_mark_durable_within_a_second() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("store");
-        let mut mark = Mark::open(&place, &Memory::default(), KnownLoss::default()).unwrap();
-        mark.advance(mark.next());
-        assert!(mark.flush_due_in().is_some());
-        let shared = Shared::new(Box::new(Memory::default()), Arc::default(), None);
+    /// A writer of a store whose mark is in `folder`.
+    fn writer(folder: &Path) -> (Writer, mpsc::Sender<Message>) {
+        let place = folder.join("store");
+        let mark = Mark::open(&place, &Memory::default(), KnownLoss::default()).unwrap();
+        let shared = Shared::new(Box::new(Memory::default()), Arc::default(), Some(&mark));
         let reopen = Reopen {
             probe: Box::new(|| Ok(())),
             open: Box::new(|| Ok(Box::new(Memory::default()))),
         };
         let (sender, receiver) = mpsc::channel();
-        let mut writer = Writer::new(Arc::new(shared), receiver, reopen, Some(mark));
+        let writer = Writer::new(Arc::new(shared), receiver, reopen, Some(mark));
+        (writer, sender)
+    }
+
+    /// Waits for messages until it is told to close, 1.5 seconds later.
+    fn wait(writer: &mut Writer, sender: mpsc::Sender<Message>) {
         let closing = thread::spawn(move || {
             thread::sleep(Duration::from_millis(1_500));
             sender.send(Message::Close(None))
         });
         let message = writer.wait_for_message();
-        assert!(matches!(message, Ok(Message::Close(None))));
+        assert!(matches!(message, Ok(Some(Message::Close(None)))));
         closing.join().unwrap().unwrap();
-        assert_eq!(writer.mark.as_ref().and_then(Mark::flush_due_in), None);
+    }
+
+    #[test]
+    fn a_writer_without_work_makes_its_mark_durable_within_a_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut writer, sender) = writer(folder.path());
+        let mark = writer.mark.as_mut().unwrap();
+        mark.advance(mark.next());
+        assert!(!mark.is_flushed());
+        wait(&mut writer, sender);
+        assert!(writer.mark.as_ref().unwrap().is_flushed());
+    }
+
+    #[test]
+    fn a_writer_without_work_records_damage_that_could_not_be_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut writer, sender) = writer(folder.path());
+        let record = folder.path().join("store.damage");
+        fs::create_dir(&record).unwrap();
+        writer.shared.damage.note("a row is damaged");
+        fs::remove_dir(&record).unwrap();
+        wait(&mut writer, sender);
+        let recorded = fs::read_to_string(&record).unwrap();
+        assert!(recorded.contains("a row is damaged"), "{recorded}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_mark_is_flushed_once_a_second_while_groups_are_committed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut writer, _sender) = writer(folder.path());
+        let (mut flushes, mut since) = (0, Instant::now());
+        for _ in 0..1_000 {
+            let mark = writer.mark.as_mut().unwrap();
+            mark.advance(mark.next());
+            writer.serve();
+            if writer.mark.as_ref().unwrap().is_flushed() {
+                flushes += 1;
+                assert_eq!(since.elapsed(), TICK);
+                since = Instant::now();
+            }
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+        assert_eq!(
+            flushes, 9,
+            "in ten seconds, of which the first flush ends the first"
+        );
     }
 }

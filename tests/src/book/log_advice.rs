@@ -19,6 +19,7 @@ pub const ADVICE: &[(&str, &[&str])] = &[
         &[
             "a damaged row is left out of the report of a hold",
             "a row is damaged",
+            "cases are missing from a list, they cannot be read",
             "count would fall below zero, the store is damaged",
             "failed to check the store",
             "failed to read a stored response, request refused",

@@ -13,11 +13,11 @@ use super::super::answer;
 use super::super::form::{Fields, Sent};
 use super::super::labels;
 use super::super::page::{Failed, Page, SignedIn};
-use super::dashboard::environment;
+use super::dashboard::{damage_alert, environment};
 use super::refused;
 use super::resolution::can_resolve;
 use super::resolve::to_transaction;
-use super::view::{Choice, Fact, Form, Input, Row, Section, Table, Target, View};
+use super::view::{Alert, Choice, Fact, Form, Input, Row, Section, Table, Target, View};
 use crate::operations::note_transaction;
 use crate::operator::manual_resolution::note;
 
@@ -44,11 +44,19 @@ async fn show_list(page: &Page) -> Result<Response, Failed> {
         "console-opened",
     ];
     let empty = match query.open {
+        _ if found.is_incomplete => "console-cases-incomplete",
         true => "console-cases-empty",
         false => "console-cases-none-closed",
     };
     let mut view = View::new(page, "console-cases", "cases");
     view.lead = Some(page.text().say("console-cases-text"));
+    view.alerts.extend(damage_alert(page));
+    if found.is_incomplete && !found.items.is_empty() {
+        view.alerts.push(Alert {
+            text: page.text().say("console-cases-incomplete"),
+            target: None,
+        });
+    }
     view.filter = filter(page, &query);
     view.sections = vec![Section {
         table: Some(Table::new(page, &columns, rows, empty)),

@@ -9,7 +9,7 @@ use switchyard_core::environment::Environment;
 use switchyard_core::ids::AppId;
 use switchyard_core::transaction::Kind;
 use switchyard_engine::engine::{Engine, Statistics, Within};
-use switchyard_records::{CaseQuery, Interval, StatisticsQuery};
+use switchyard_records::{CaseQuery, CasesFound, Interval, StatisticsQuery};
 use switchyard_users::Action;
 
 use super::super::answer;
@@ -41,11 +41,16 @@ async fn show_dashboard(page: &Page) -> Result<Response, Failed> {
     let gateways = overviews(page).await?;
     let running: usize = gateways.iter().map(|one| one.running_calls).sum();
     let cases = open_cases(engine).await?;
+    let count = match (cases.items.len(), cases.is_incomplete) {
+        (0, true) => "–".to_owned(),
+        (count, is_incomplete) if is_incomplete || cases.more.is_some() => format!("{count}+"),
+        (count, _) => count.to_string(),
+    };
     let mut view = View::new(page, "console-installation", "installation");
     view.links = vec![Target::new(page, "installation", "console-refresh")];
-    view.alerts = alerts(page, &gateways, &cases);
+    view.alerts = alerts(page, &gateways, !cases.items.is_empty());
     view.figures = vec![
-        Fact::new(page, "console-open-cases", cases),
+        Fact::new(page, "console-open-cases", count),
         Fact::new(page, "console-running-calls", running),
         Fact::new(page, "console-live-actors", engine.live_actors()),
     ];
@@ -54,8 +59,8 @@ async fn show_dashboard(page: &Page) -> Result<Response, Failed> {
     Ok(view.show(page))
 }
 
-/// Number of open cases: of more than a hundred, `100+`.
-async fn open_cases(engine: &Engine) -> Result<String, Failed> {
+/// The newest open cases, at most [`COUNTED_CASES`].
+async fn open_cases(engine: &Engine) -> Result<CasesFound, Failed> {
     let query = CaseQuery {
         open: true,
         app: None,
@@ -65,9 +70,7 @@ async fn open_cases(engine: &Engine) -> Result<String, Failed> {
         before: None,
         limit: COUNTED_CASES,
     };
-    let found = engine.cases(&query).await?;
-    let more = if found.more.is_some() { "+" } else { "" };
-    Ok(format!("{}{more}", found.items.len()))
+    Ok(engine.cases(&query).await?)
 }
 
 /// Webhooks that are not delivered and mails that are not sent yet, with the age of the oldest.
@@ -95,21 +98,17 @@ pub async fn queues(page: &Page) -> Vec<Fact> {
     facts
 }
 
-fn alerts(page: &Page, gateways: &[GatewaySummary], cases: &str) -> Vec<Alert> {
+fn alerts(page: &Page, gateways: &[GatewaySummary], has_cases: bool) -> Vec<Alert> {
     let (text, engine) = (page.text(), page.state.engine());
-    let mut alerts = Vec::new();
+    let mut alerts = Vec::from_iter(damage_alert(page));
     let mut add = |text: String, target: Option<Target>| alerts.push(Alert { text, target });
-    if let Some(damage) = engine.store().damage() {
-        let values = [("damage", damage.as_str())];
-        add(text.with("console-alert-damage", &values), None);
-    }
     if !engine.store().stats().available {
         add(text.say("console-alert-store"), None);
     }
     if engine.hold().is_held() {
         add(text.say("console-alert-hold"), None);
     }
-    if cases != "0" {
+    if has_cases {
         let target = Target::new(page, "installation/cases", "console-cases");
         add(text.say("console-alert-cases"), Some(target));
     }
@@ -144,6 +143,17 @@ fn alerts(page: &Page, gateways: &[GatewaySummary], cases: &str) -> Vec<Alert> {
         add(text.say("console-alert-rates"), Some(target));
     }
     alerts
+}
+
+/// Damage of the store, if it was found.
+pub fn damage_alert(page: &Page) -> Option<Alert> {
+    let damage = page.state.engine().store().damage()?;
+    let values = [("damage", damage.as_str())];
+    let target = Target::new(page, "installation/system", "console-system");
+    Some(Alert {
+        text: page.text().with("console-alert-damage", &values),
+        target: page.may(Action::ViewSystem).then_some(target),
+    })
 }
 
 async fn health(page: &Page) -> Result<Section, Failed> {

@@ -110,6 +110,8 @@ pub struct Cases {
     /// Start of the next page.
     #[schema(value_type = Option<String>)]
     pub more: Option<CaseId>,
+    /// Whether cases may be missing because the store is damaged.
+    pub incomplete: bool,
     /// Damage of the store that was found first, also by an earlier run, as a sentence.
     pub store_damage: Option<String>,
 }

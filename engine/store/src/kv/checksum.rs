@@ -59,6 +59,10 @@ impl<K: Kv> Kv for WithChecksums<K> {
         self.0.write(rows)
     }
 
+    fn verify_place(&self) -> Result<(), KvError> {
+        self.0.verify_place()
+    }
+
     fn finish(&self) -> Result<(), KvError> {
         self.0.finish()
     }

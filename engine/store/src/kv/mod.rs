@@ -42,6 +42,15 @@ pub(super) trait Kv: Send + Sync {
         self.write(rows)
     }
 
+    /// Whether the files of the backend are still at its path, in their length. Called by the
+    /// thread that writes.
+    ///
+    /// # Errors
+    /// [`KvError::NotInPlace`] when a file was deleted, replaced or cut off.
+    fn verify_place(&self) -> Result<(), KvError> {
+        Ok(())
+    }
+
     /// Empties the backend's log into its tables. The last call before a backend that has not
     /// failed is closed.
     fn finish(&self) -> Result<(), KvError> {
@@ -70,15 +79,21 @@ pub(super) enum KvError {
     /// A page that the disk did not give. It may the next time.
     #[error("a page of the database cannot be read ({0})")]
     UnreadablePage(String),
+    /// The files at the place of the database are not those that are open, or not those that were.
+    #[error("{0}")]
+    NotInPlace(String),
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
     Damaged { table: &'static str, kind: String },
 }
 
 impl KvError {
-    /// Whether something was read that is not what was written.
+    /// Whether something is not what was written.
     pub(super) fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged { .. } | Self::DamagedDatabase(_) | Self::UnreadablePage(_) => true,
+            Self::Damaged { .. }
+            | Self::DamagedDatabase(_)
+            | Self::UnreadablePage(_)
+            | Self::NotInPlace(_) => true,
             Self::Failed(_) => false,
         }
     }

@@ -13,6 +13,7 @@
 pub(crate) mod check;
 pub(crate) mod copy;
 pub(crate) mod frames;
+mod in_place;
 pub(crate) mod log;
 mod log_fault;
 mod pages;
@@ -33,6 +34,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
 use rusqlite::{TransactionBehavior, params};
 
+use self::in_place::InPlace;
 use self::log::Log;
 use self::pages::PAGE_BYTES;
 use self::tail::Tail;
@@ -47,6 +49,7 @@ pub(crate) struct Sqlite {
     writer: Mutex<Writer>,
     /// Read-only connections that are idle.
     readers: Mutex<Vec<Connection>>,
+    files: InPlace,
 }
 
 /// The one connection that writes, and the log that it writes to.
@@ -89,6 +92,10 @@ impl Sqlite {
         if is_new {
             fs::create_dir(path)?;
         }
+        let before = match is_new {
+            true => None,
+            false => Some(in_place::identity(path)?),
+        };
         let connection = database.connect_writer(is_new)?;
         if is_new {
             make_tables(&connection)?;
@@ -96,11 +103,18 @@ impl Sqlite {
         }
         tail.opened(frames::log_of(path));
         let log = Log::start(database.connect_writer(false)?, tail)?;
-        Ok(Self {
+        // The first read opens the log.
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        let files = InPlace::of(path)?;
+        before.map_or(Ok(()), |before| files.must_be(before))?;
+        let opened = Self {
+            files,
             database,
             writer: Mutex::new(Writer { connection, log }),
             readers: Mutex::default(),
-        })
+        };
+        opened.verify_files(&opened.writer())?;
+        Ok(opened)
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
@@ -116,7 +130,11 @@ impl Sqlite {
         let idle = self.readers().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => self.database.connect_reader()?,
+            None => {
+                let connected = self.database.connect_reader();
+                self.files.verify()?;
+                connected?
+            }
         };
         let rows = read(&connection)?;
         let mut readers = self.readers();
@@ -128,6 +146,7 @@ impl Sqlite {
 
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), KvError> {
         let mut writer = self.writer();
+        self.verify_files(&writer)?;
         let Writer { connection, log } = &mut *writer;
         log.make_room(connection)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -144,7 +163,21 @@ impl Sqlite {
         }
         transaction.commit()?;
         log.committed(connection);
-        Ok(())
+        self.verify_files(&writer)
+    }
+
+    fn verify_files(&self, writer: &Writer) -> Result<(), KvError> {
+        let Writer { connection, log } = writer;
+        let lengths = self.files.verify()?;
+        if lengths.database > self.files.kept() {
+            let pages = connection.pragma_query_value(None, "page_count", |row| row.get(0));
+            let pages = pages.map(|pages: u32| u64::from(pages) * PAGE_BYTES as u64)?;
+            self.files.keep(lengths.database.min(pages));
+        }
+        match log.is_whole(connection, lengths.log)? {
+            true => Ok(()),
+            false => Err(self.files.log_is_cut_off()),
+        }
     }
 }
 
@@ -177,11 +210,19 @@ impl Kv for Sqlite {
 
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
         contained(|| self.commit(changes)).map_err(|error| WriteFailed {
+            undo: match &error {
+                // It was not begun, or it was made in a file that is not found again.
+                KvError::NotInPlace(_) => Vec::new(),
+                // A commit that failed was rolled back: reads still show the rows before it.
+                _ => contained(|| before(self, changes)).unwrap_or_default(),
+            },
             error,
-            // A commit that failed was rolled back: reads still show the rows before it.
-            undo: contained(|| before(self, changes)).unwrap_or_default(),
             readable: true,
         })
+    }
+
+    fn verify_place(&self) -> Result<(), KvError> {
+        self.verify_files(&self.writer())
     }
 
     fn finish(&self) -> Result<(), KvError> {

@@ -277,8 +277,8 @@ async fn a_new_store_does_not_take_over_the_record_of_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_record_of_damage_that_could_not_be_written_is_written_by_later_commits_or_the_close() {
-    for is_closed in [false, true] {
+async fn a_record_of_damage_that_could_not_be_written_is_written_later() {
+    for then in ["commits", "nothing", "close"] {
         let home = Home::new();
         let store = home.open();
         fill(&store, 0, 3).await;
@@ -287,21 +287,50 @@ async fn a_record_of_damage_that_could_not_be_written_is_written_by_later_commit
         store.report_damage("a row is damaged");
         assert!(!home.record_of_damage().exists());
         fs::remove_dir(&draft).unwrap();
-        match is_closed {
-            true => assert!(store.close().await),
-            // The writer tries again once a second.
-            false => {
-                for n in 3..103 {
-                    fill(&store, n, n + 1).await;
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    if home.record_of_damage().exists() {
-                        break;
-                    }
-                }
-            }
+        if then == "close" {
+            assert!(store.close().await);
         }
-        assert!(home.record_of_damage().exists(), "closed: {is_closed}");
+        // The writer tries again once a second.
+        for n in 3..103 {
+            if home.record_of_damage().exists() {
+                break;
+            }
+            if then == "commits" {
+                fill(&store, n, n + 1).await;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(home.record_of_damage().exists(), "{then}");
     }
+}
+
+#[tokio::test]
+async fn a_folder_in_place_of_the_record_of_damage_is_to_be_moved_away() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 3).await;
+    assert!(store.close().await);
+    drop(store);
+    // Then the store gets a new identity.
+    fs::remove_file(home.mark()).unwrap();
+    let draft = home.record_of_damage().with_added_extension("new");
+    for folder in [home.record_of_damage(), draft.clone()] {
+        if folder == draft {
+            fs::remove_file(&draft).unwrap();
+            fs::write(home.record_of_damage(), "").unwrap();
+        }
+        fs::create_dir(&folder).unwrap();
+        let refused = home.refusal();
+        assert!(refused.is_lasting());
+        let said = refused.to_string();
+        let advice = format!("{} is a folder", folder.display());
+        assert!(
+            said.starts_with(&advice) && said.ends_with("move it away"),
+            "{said}"
+        );
+        fs::remove_dir(&folder).unwrap();
+    }
+    assert!(home.open().damage().is_some(), "the record was emptied");
 }
 
 /// A new identity that the rows have and the record has not would be that of another store.

@@ -8,6 +8,7 @@ mod copy_first_base;
 mod copy_kept;
 mod damage;
 mod failure;
+mod in_place;
 mod log;
 mod refusals;
 mod shell;

@@ -1,4 +1,5 @@
-//! Damage of any file of a store: an acknowledged row is answered as it was written, or refused.
+//! Damage of any file of a store: an acknowledged row is answered as it was written, or refused. And
+//! what a power cut or a killed process leaves is no reason to refuse.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -16,7 +17,10 @@ struct Sample {
     backend: Backend,
     files: Files,
     older: Files,
+    /// The files after one more commit.
+    next: Files,
     rows: Vec<(Table, KeyValues)>,
+    next_rows: Vec<(Table, KeyValues)>,
 }
 
 /// Damage of a file.
@@ -39,6 +43,35 @@ const HARMS: [Harm; 7] = [
     Harm::Deleted,
     Harm::Swapped,
     Harm::Older,
+];
+
+/// State of the files in which no acknowledged commit is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Harmless {
+    /// The next commit was not acknowledged before a power cut, and is in its log in part.
+    TornTail,
+    /// The mark on the disk is older than the store.
+    OlderMark,
+    /// The power was cut while the mark was written.
+    HalfMark,
+    NoMark,
+    DamagedMarker,
+    NoMarker,
+    /// Files that a killed process was writing.
+    Drafts,
+    /// Files of others.
+    Others,
+}
+
+const HARMLESS: [Harmless; 8] = [
+    Harmless::TornTail,
+    Harmless::OlderMark,
+    Harmless::HalfMark,
+    Harmless::NoMark,
+    Harmless::DamagedMarker,
+    Harmless::NoMarker,
+    Harmless::Drafts,
+    Harmless::Others,
 ];
 
 /// End of the process that wrote the store.
@@ -90,12 +123,118 @@ impl Sample {
         if end == End::Stopped {
             assert!(store.close().await);
         }
+        let files = read_files(home.path());
+        let copy = tempfile::tempdir().unwrap();
+        write_files(copy.path(), &files);
+        let store = Store::open(&settings(backend, copy.path())).unwrap();
+        fill(&store, 500, 501).await;
         Self {
             backend,
-            files: read_files(home.path()),
+            files,
             older,
+            next: read_files(copy.path()),
             rows,
+            next_rows: all_rows(&store).await,
         }
+    }
+
+    /// Opens the files after something harmless and reads every row. Returns the fault.
+    async fn after_harmless(
+        &self,
+        harmless: Harmless,
+        chance: &mut impl FnMut(usize) -> usize,
+    ) -> Option<String> {
+        let home = tempfile::tempdir().unwrap();
+        let mut files = self.files.clone();
+        let what = self.leave(harmless, &mut files, chance);
+        write_files(home.path(), &files);
+        let store = match Store::open(&settings(self.backend, home.path())) {
+            Ok(store) => store,
+            Err(refused) => return Some(format!("{what}: {refused}")),
+        };
+        if let Some(damage) = store.damage() {
+            return Some(format!("{what}: {damage}"));
+        }
+        let (mut is_refused, mut fault) = self.read(&store, &what).await;
+        if fault.is_some() && harmless == Harmless::TornTail {
+            // The commit may be there as a whole.
+            (is_refused, fault) = read_as(&self.next_rows, &store, &what).await;
+        }
+        fault.or(is_refused.then(|| format!("{what}: a row is refused")))
+    }
+
+    /// Returns what was done.
+    fn leave(
+        &self,
+        harmless: Harmless,
+        files: &mut Files,
+        chance: &mut impl FnMut(usize) -> usize,
+    ) -> String {
+        let at = |files: &Files, path: &str| {
+            let at = files.iter().position(|(found, _)| found == Path::new(path));
+            at.unwrap_or_else(|| panic!("there is no {path}"))
+        };
+        let mut add = |path: &str| files.push((PathBuf::from(path), vec![7; 1 + chance(9_000)]));
+        let mut what = format!("{harmless:?}");
+        match harmless {
+            Harmless::TornTail => what = format!("{what} {}", self.tear_tail(files, chance)),
+            Harmless::OlderMark => {
+                let older = self.older[at(&self.older, MARK)].1.clone();
+                let mark = at(files, MARK);
+                files[mark].1 = older;
+            }
+            Harmless::HalfMark => {
+                let mark = at(files, MARK);
+                // The line of the group before the last one.
+                let other = SECTOR * (1 - LAST as usize % 2);
+                let place = other + chance(SECTOR);
+                files[mark].1[place..other + SECTOR].fill(0);
+            }
+            Harmless::NoMark => drop(files.remove(at(files, MARK))),
+            Harmless::DamagedMarker => {
+                let marker = at(files, MARKER);
+                let place = chance(files[marker].1.len());
+                files[marker].1[place] ^= 1 << chance(8);
+            }
+            Harmless::NoMarker => drop(files.remove(at(files, MARKER))),
+            Harmless::Drafts => {
+                add("store.mark.new");
+                add("store.damage.new");
+                add("store/STORE.new");
+                add("store/room");
+                add(&format!("store/{}.new/half", self.backend.name()));
+            }
+            Harmless::Others => {
+                add("notes");
+                add("store/notes");
+                add("store.old/sqlite/switchyard.sqlite3");
+            }
+        }
+        what
+    }
+
+    /// Adds a part of the next commit to the files, except to the mark, which follows it.
+    fn tear_tail(&self, files: &mut Files, chance: &mut impl FnMut(usize) -> usize) -> String {
+        let mut torn = Vec::new();
+        for (path, bytes) in files.iter_mut().filter(|(path, _)| path != Path::new(MARK)) {
+            let next = self.next.iter().find(|(other, _)| other == path);
+            let Some((_, next)) = next.filter(|(_, next)| next != bytes) else {
+                continue;
+            };
+            let differs = |at: &usize| bytes.get(*at) != next.get(*at);
+            let mut places = (0..next.len()).filter(differs);
+            let first = places.next().unwrap_or(next.len());
+            let end = places.next_back().map_or(next.len(), |last| last + 1);
+            // The files of sled differ far behind the commit, too.
+            let most = end.saturating_sub(first).max(1);
+            let longest = [most, most.min(600)][chance(2)];
+            let cut = first + chance(longest);
+            let rest = bytes.get(cut..).unwrap_or_default().to_vec();
+            *bytes = [&next[..cut.min(next.len())], &rest].concat();
+            torn.push(format!("{} at {cut} of {first} to {end}", path.display()));
+        }
+        assert!(!torn.is_empty(), "the commit changed no file");
+        torn.join(", ")
     }
 
     /// Opens the files after `harm` to one of them and reads every row. Returns whether a row was
@@ -117,32 +256,7 @@ impl Sample {
 
     /// Reads every row. Returns whether anything was refused, and the first wrong answer.
     async fn read(&self, store: &Store, what: &str) -> (bool, Option<String>) {
-        let mut is_refused = false;
-        for (table, rows) in &self.rows {
-            match store
-                .scan(*table, b"", &[u8::MAX], Direction::Forward, usize::MAX)
-                .await
-            {
-                Ok(found) if found != *rows => {
-                    return (false, Some(format!("{what}: a scan of {table:?} differs")));
-                }
-                Ok(_) => {}
-                Err(_) => is_refused = true,
-            }
-            for (key, value) in rows {
-                match store.get(*table, key).await {
-                    Ok(found) if found.as_ref() != Some(value) => {
-                        return (
-                            false,
-                            Some(format!("{what}: a row of {table:?} is {found:?}")),
-                        );
-                    }
-                    Ok(_) => {}
-                    Err(_) => is_refused = true,
-                }
-            }
-        }
-        (is_refused, None)
+        read_as(&self.rows, store, what).await
     }
 
     /// Harms the log of a running store, reads every row, closes the store and opens it again.
@@ -228,6 +342,32 @@ impl Sample {
     }
 }
 
+/// As [`Sample::read`], of a store that should have these rows.
+async fn read_as(all: &[(Table, KeyValues)], store: &Store, what: &str) -> (bool, Option<String>) {
+    let mut is_refused = false;
+    for (table, rows) in all {
+        let scan = store.scan(*table, b"", &[u8::MAX], Direction::Forward, usize::MAX);
+        match scan.await {
+            Ok(found) if found != *rows => {
+                return (false, Some(format!("{what}: a scan of {table:?} differs")));
+            }
+            Ok(_) => {}
+            Err(_) => is_refused = true,
+        }
+        for (key, value) in rows {
+            match store.get(*table, key).await {
+                Ok(found) if found.as_ref() != Some(value) => {
+                    let fault = format!("{what}: a row of {table:?} is {found:?}");
+                    return (false, Some(fault));
+                }
+                Ok(_) => {}
+                Err(_) => is_refused = true,
+            }
+        }
+    }
+    (is_refused, None)
+}
+
 fn read_files(home: &Path) -> Files {
     let mut files = Vec::new();
     let mut folders = vec![home.to_owned()];
@@ -283,6 +423,31 @@ async fn trials(backend: Backend) {
     assert!(refused > TRIALS / 4, "{refused} of {TRIALS} refused");
 }
 
+/// The other half: a store from which nothing acknowledged is missing is opened and answers.
+async fn harmless(backend: Backend) {
+    let mut chance = chances();
+    let mut wrong = Vec::new();
+    for end in [End::Stopped, End::Killed] {
+        let sample = Sample::new(backend, end).await;
+        for trial in 0..SOUND / 2 {
+            let harmless = HARMLESS[trial % HARMLESS.len()];
+            let fault = sample.after_harmless(harmless, &mut chance).await;
+            wrong.extend(fault.map(|fault| format!("{end:?}, {fault}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {SOUND}: {wrong:#?}", wrong.len());
+}
+
+#[tokio::test]
+async fn sqlite_is_not_refused_when_nothing_acknowledged_is_missing() {
+    harmless(Backend::Sqlite).await;
+}
+
+#[tokio::test]
+async fn sled_is_not_refused_when_nothing_acknowledged_is_missing() {
+    harmless(Backend::Sled).await;
+}
+
 #[tokio::test]
 async fn sqlite_answers_as_before_or_refuses_after_any_damage() {
     trials(Backend::Sqlite).await;
@@ -316,3 +481,11 @@ const NEWEST: usize = 20;
 const RUNNING: usize = 60;
 /// Damaged copies of each backend.
 const TRIALS: usize = 420;
+/// Sound copies of each backend.
+const SOUND: usize = 160;
+const MARK: &str = "store.mark";
+const MARKER: &str = "store/STORE";
+/// The unit in which the mark is written.
+const SECTOR: usize = 512;
+/// The last commit group of a sample.
+const LAST: u64 = 500;

@@ -15,6 +15,7 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::super::{KvError, contained};
+use super::frames::{FRAME_BYTES, HEADER_BYTES};
 use super::tail::Tail;
 use super::{FILE, pages};
 
@@ -81,6 +82,16 @@ impl Log {
 
     fn pages(&self, writer: &Connection) -> Result<u32, KvError> {
         self.pages.map_or_else(|| pages(writer), Ok)
+    }
+
+    /// Whether the file of the log, which has `length` bytes, has all pages of the log. Another
+    /// program may have emptied it.
+    pub(super) fn is_whole(&self, writer: &Connection, length: u64) -> Result<bool, KvError> {
+        let is_long_enough = |pages: u32| match pages {
+            0 => true,
+            pages => length >= HEADER_BYTES as u64 + u64::from(pages) * FRAME_BYTES as u64,
+        };
+        Ok(is_long_enough(self.pages(writer)?) || is_long_enough(pages(writer)?))
     }
 
     /// Moves the rest of the pages. The next commit writes to the beginning of the log. While

@@ -1,0 +1,200 @@
+//! Files of an open store that are deleted, replaced or cut off.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::Duration;
+
+use super::damage::{Home, fill, stored};
+use super::{batch, logged};
+use crate::kv::sqlite::log;
+use crate::*;
+
+async fn commit(store: &Store, n: u32) -> Result<(), CommitError> {
+    let row = batch(|batch| {
+        batch.put(Table::Event, n.to_be_bytes(), [n as u8; 700]);
+        batch.add(Table::Count, "c", [1]);
+    });
+    store.commit(row).await
+}
+
+/// Waits until the store knows of damage and refuses writes.
+async fn until_damaged(store: &Store) -> String {
+    for _ in 0..100 {
+        if let Some(damage) = store.damage().filter(|_| !store.stats().available) {
+            return damage.to_string();
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("no damage was found");
+}
+
+/// Waits until the store writes again.
+async fn until_it_writes(store: &Store, n: u32) {
+    for _ in 0..300 {
+        if commit(store, n).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it does not write again");
+}
+
+fn cut(file: &Path, length: u64) {
+    let file = File::options().write(true).open(file).unwrap();
+    file.set_len(length).unwrap();
+}
+
+type Harm = fn(&Home);
+
+const HARMS: [(&str, Harm); 6] = [
+    ("the database is deleted", |home| {
+        fs::remove_file(home.database()).unwrap();
+    }),
+    ("the log is deleted", |home| {
+        fs::remove_file(home.log()).unwrap();
+    }),
+    ("the database is replaced", |home| {
+        let other = home.0.path().join("other");
+        fs::copy(home.database(), &other).unwrap();
+        fs::rename(&other, home.database()).unwrap();
+    }),
+    ("the database is cut off", |home| {
+        cut(&home.database(), 4096)
+    }),
+    ("the log is cut off", |home| cut(&home.log(), 4096)),
+    ("the folder is moved", |home| {
+        let path = home.settings().path;
+        fs::rename(&path, path.with_file_name("store.old")).unwrap();
+    }),
+];
+
+/// A store with rows in its database and in its log.
+async fn filled() -> (Home, Store) {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 40).await;
+    assert!(store.close().await);
+    drop(store);
+    let store = home.open();
+    fill(&store, 40, 60).await;
+    // Opens a connection, which stays open.
+    store.get(Table::Event, b"none").await.unwrap();
+    (home, store)
+}
+
+#[tokio::test]
+async fn no_commit_is_acknowledged_that_only_a_deleted_or_replaced_file_would_have() {
+    for (name, harm) in HARMS {
+        let (home, store) = filled().await;
+        harm(&home);
+        let refused = commit(&store, 60).await;
+        assert!(
+            matches!(refused, Err(CommitError::Unavailable { .. })),
+            "{name}: {refused:?}"
+        );
+        let damage = until_damaged(&store).await;
+        assert!(damage.contains("switchyard.sqlite3"), "{name}: {damage}");
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        let refused = commit(&store, 61).await;
+        assert!(refused.is_err(), "{name}");
+        let row = store.get(Table::Event, &7_u32.to_be_bytes()).await;
+        if let Ok(row) = row {
+            assert_eq!(row, Some(vec![7; 700]), "{name}");
+        }
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_gone_is_noticed_without_any_commit() {
+    for (name, harm) in HARMS {
+        let (home, store) = filled().await;
+        harm(&home);
+        until_damaged(&store).await;
+        let path = home.record_of_damage();
+        let recorded = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            recorded.contains("while the store is open"),
+            "{name}: {recorded}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn reads_go_on_from_deleted_files_and_writes_when_they_are_put_back() {
+    let (home, store) = filled().await;
+    let path = home.settings().path;
+    let old = path.with_file_name("store.old");
+    fs::rename(&path, &old).unwrap();
+    assert!(commit(&store, 60).await.is_err());
+    let row = store.get(Table::Event, &50_u32.to_be_bytes()).await;
+    assert_eq!(row, Ok(Some(vec![50; 700])));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!path.exists(), "nothing is made in its place");
+    fs::rename(&old, &path).unwrap();
+    until_it_writes(&store, 60).await;
+    assert_eq!(stored(&store).await, 61);
+    assert!(store.damage().is_some(), "it stays known");
+    assert!(store.close().await);
+    drop(store);
+    assert_eq!(stored(&home.open()).await, 61);
+}
+
+/// More connections are opened when more threads read at a time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_row_of_another_file_in_the_place_of_the_database_is_answered() {
+    let other = Home::new();
+    let empty = other.open();
+    fill(&empty, 0, 1).await;
+    assert!(empty.close().await);
+    let (home, store) = filled().await;
+    for file in [
+        home.log(),
+        home.log().with_file_name("switchyard.sqlite3-shm"),
+    ] {
+        fs::remove_file(file).unwrap();
+    }
+    fs::rename(other.database(), home.database()).unwrap();
+    let reads = (0..400_u32).map(|n| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let n = n % 60;
+            let from = n.to_be_bytes();
+            let rows = store.scan(Table::Event, &from, &[u8::MAX], Direction::Forward, 100);
+            (n, rows.await)
+        })
+    });
+    for read in reads.collect::<Vec<_>>() {
+        let (n, rows) = read.await.unwrap();
+        if let Ok(rows) = rows {
+            assert_eq!(rows.len(), 60 - n as usize, "from row {n}");
+        }
+    }
+    assert!(until_damaged(&store).await.contains("replaced"));
+}
+
+/// Its pages are in the database then.
+#[tokio::test]
+async fn a_log_that_another_connection_has_emptied_is_no_damage() {
+    let (home, store) = filled().await;
+    log::move_in(home.database().parent().unwrap()).unwrap();
+    assert_eq!(fs::metadata(home.log()).unwrap().len(), 0);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(store.damage(), None);
+    fill(&store, 60, 65).await;
+    assert_eq!(stored(&store).await, 65);
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_logged_as_damage() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.build().unwrap();
+    let (home, store) = runtime.block_on(filled());
+    cut(&home.log(), 0);
+    let said = logged(|| {
+        let read = runtime.block_on(store.get(Table::Event, &50_u32.to_be_bytes()));
+        assert!(read.is_err(), "{read:?}");
+    });
+    let event = "ERROR switchyard_store::embedded: store damaged damage=a page of the database";
+    assert!(said.contains(event), "{said}");
+}
