@@ -1,7 +1,7 @@
 //! Held rates over the operator API.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::routing::get;
@@ -67,11 +67,12 @@ async fn a_held_rate_is_listed_and_used_once_an_operator_accepts_what_they_saw()
 async fn a_value_that_is_no_rate_is_listed_with_the_rate_that_stays_in_use() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let asked = Arc::new(AtomicUsize::new(0));
+    let is_later = Arc::new(AtomicBool::new(false));
+    let later = is_later.clone();
     let feed = Router::new().fallback(get(move || {
-        let answer = match asked.fetch_add(1, Ordering::SeqCst) {
-            0 => r#"{"base":"EUR","rates":{"USD":1.08,"GHS":-16.5}}"#,
-            _ => r#"{"base":"EUR","rates":{"USD":1e-30,"GHS":16.5}}"#,
+        let answer = match later.load(Ordering::SeqCst) {
+            false => r#"{"base":"EUR","rates":{"USD":1.08,"GHS":-16.5}}"#,
+            true => r#"{"base":"EUR","rates":{"USD":1e-30,"GHS":16.5}}"#,
         };
         async move { answer }
     }));
@@ -93,6 +94,7 @@ async fn a_value_that_is_no_rate_is_listed_with_the_rate_that_stays_in_use() {
         let path = format!("/rates/held/EUR/{to}/accept");
         let accepted = world.refused("POST", &path, json!({ "rate": "1" })).await;
         assert_eq!(accepted, (404, "resource_not_found".to_owned()));
+        is_later.store(true, Ordering::SeqCst);
     }
 }
 
