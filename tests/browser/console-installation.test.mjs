@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import test from 'node:test';
 
@@ -265,4 +266,44 @@ test('the console of the installation', async (t) => {
   await t.test('pages fit, in both languages', () => pagesFit(page, all));
   await t.test('axe finds nothing', () => axeFindsNothing(browser, context, all));
   await t.test('a case is closed with a note', () => aCaseIsClosedWithANote(page, at, opened));
+});
+
+/** A source of rates that answers one of these each time, and the last one from then on. Returns its address. */
+async function rateFeed(t, answers) {
+  const feed = createServer((_, response) => {
+    const rates = answers.length > 1 ? answers.shift() : answers[0];
+    response.end(`{"base":"EUR","rates":${rates}}`);
+  });
+  await new Promise((resolve) => feed.listen(0, '127.0.0.1', resolve));
+  t.after(() => feed.close());
+  return `http://127.0.0.1:${feed.address().port}/`;
+}
+
+test('rates that are held and values that are no rates', async (t) => {
+  const url = await rateFeed(t, [
+    '{"USD":1.08,"XOF":1,"GHS":16.5}',
+    '{"USD":1.15,"XOF":1,"GHS":16.5}',
+    '{"USD":1.2,"XOF":1,"GHS":0,"KES":null}',
+  ]);
+  const server = await startServer(t, { SWITCHYARD_EXCHANGE__URL: url });
+  const fetched = () => server.operator('POST', '/operator/v1/rates/fetch', {});
+  await eventually('both were held', async () => (await fetched()).unusable === 2);
+  const browser = await openBrowser(t);
+  const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en', bypassCSP: true });
+  const page = await context.newPage();
+  await page.goto(printed(server, 'operator'));
+  const all = { 'rates-held': `${server.base}/console/installation/rates` };
+  await page.goto(`${all['rates-held']}?lang=en`);
+  await page.getByRole('heading', { name: '1 EUR = 1.2 USD' }).waitFor();
+  await page.getByText('Held: since the day (UTC) began it has moved too far.').waitFor();
+  const unusable = page.locator('table').first();
+  assert.match(await unusable.innerText(), /EUR\/GHS\s+0\s+1 EUR = 16\.5 GHS/);
+  assert.match(await unusable.innerText(), /EUR\/KES\s+null\s+–/);
+  await t.test('pages fit, in both languages', () => pagesFit(page, all));
+  await t.test('axe finds nothing', () => axeFindsNothing(browser, context, all));
+  await page.goto(`${all['rates-held']}?lang=en`);
+  const held = page.locator('section', { hasText: '1 EUR = 1.2 USD' }).last();
+  await held.getByRole('button', { name: 'Accept this rate' }).click();
+  await page.getByText('1 EUR = 1.2 USD').waitFor();
+  assert.equal(await page.getByText('since the day (UTC) began').count(), 0);
 });

@@ -20,7 +20,7 @@ use super::crypto;
 use crate::pages::headers::{self, Nonce};
 use crate::pages::messages;
 use crate::utils::MethodIcons;
-use switchyard_core::language::Language;
+use switchyard_core::language::{Language, without_embeddings};
 
 /// Visitor: address, language and entry point.
 #[derive(Clone, Debug)]
@@ -197,7 +197,10 @@ impl Visitor {
     pub fn show(&self, status: StatusCode, page: &impl askama::Template) -> Response {
         let headers = headers::of_page(&self.nonce, self.https);
         match page.render() {
-            Ok(html) => (status, headers, axum::response::Html(html)).into_response(),
+            Ok(html) => {
+                let html = without_embeddings(&html).into_owned();
+                (status, headers, axum::response::Html(html)).into_response()
+            }
             // A template writes into a String; only a value's own Display could fail, and none of
             // ours does.
             Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, headers).into_response(),

@@ -278,8 +278,8 @@ sections! {
         valid_for: DurationSetting = DurationSetting(Duration::from_secs(24 * 60 * 60)),
         /// The URL may be at a private address: a service of your own.
         private: bool = false,
-        /// A fetched rate that differs from the last accepted one by more than this is held for an
-        /// operator. Percent, 1 to 1000.
+        /// A fetched rate that differs by more than this from the last accepted one, or from the
+        /// one with which the day (UTC) began, is held for an operator. Percent, 1 to 1000.
         max_change_percent: u32 = 10,
     }
 

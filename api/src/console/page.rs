@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::AppId;
-use switchyard_core::language::Language;
+use switchyard_core::language::{Language, without_embeddings};
 use switchyard_core::secret::Secret;
 use switchyard_engine::access::App;
 use switchyard_engine::engine::EngineError;
@@ -318,6 +318,7 @@ impl Page {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         };
         let headers = headers::of_page(&self.nonce, self.state.is_https());
+        let html = without_embeddings(&html).into_owned();
         (status, headers, Html(html)).into_response()
     }
 

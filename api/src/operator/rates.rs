@@ -99,22 +99,27 @@ async fn remove(State(state): State<ApiState>, Path((from, to)): Path<(String, S
 )]
 async fn fetch(State(state): State<ApiState>) -> Answer {
     let fetched = state.engine().exchange_rates().fetch().await?;
-    let message = match fetched.held {
-        0 => "Rates fetched from their source".to_owned(),
-        held => format!(
-            "Rates fetched from their source; {held} implausible ones are held and not used: see the held rates"
-        ),
-    };
+    let mut message = "Rates fetched from their source".to_owned();
+    if fetched.held > 0 {
+        let held = fetched.held;
+        message += &format!("; {held} implausible ones are held and not used: see the held rates");
+    }
+    if fetched.unusable > 0 {
+        let unusable = fetched.unusable;
+        message += &format!("; {unusable} values are no rates: see the held rates");
+    }
     let view = Fetched {
         rates: fetched.accepted,
         held: fetched.held,
+        unusable: fetched.unusable,
     };
     ok(&message, &view)
 }
 
 /// List implausible fetched rates
 ///
-/// They are unused until an operator accepts them.
+/// They are unused until an operator accepts them. Values of the last fetch that are no rates
+/// follow; the last accepted rate of their currencies is used until it is too old.
 #[utoipa::path(
     get,
     path = "/rates/held",
@@ -123,8 +128,11 @@ async fn fetch(State(state): State<ApiState>) -> Answer {
     responses((status = 200, description = "Held rates.", body = Success<Vec<HeldRate>>)),
 )]
 async fn held(State(state): State<ApiState>) -> Answer {
-    let held = state.engine().exchange_rates().held();
-    let views: Vec<_> = held.iter().map(HeldRate::from).collect();
+    let rates = state.engine().exchange_rates();
+    let held = rates.held();
+    let unusable = rates.unusable();
+    let unusable = unusable.iter().map(HeldRate::unusable);
+    let views: Vec<_> = held.iter().map(HeldRate::from).chain(unusable).collect();
     ok("Held rates fetched successfully", &views)
 }
 

@@ -1,8 +1,21 @@
-//! Languages in which pages and mails are written, and how each writes dates.
+//! Languages in which pages and mails are written, how each writes dates, and text direction.
+
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
+
+/// The text without the characters that change the direction of the text behind them, which would
+/// reverse what a page or mail says next. The direction of a script itself needs none of them.
+pub fn without_embeddings(text: &str) -> Cow<'_, str> {
+    let is_embedding =
+        |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    match text.contains(is_embedding) {
+        true => Cow::Owned(text.replace(is_embedding, "")),
+        false => Cow::Borrowed(text),
+    }
+}
 
 /// A language of pages and mails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -50,12 +50,16 @@ impl Timestamp {
         )
     }
 
+    /// Day in UTC: days since 1 January 1970.
+    pub const fn day(self) -> i64 {
+        self.0.div_euclid(DAY_MICROS)
+    }
+
     /// Day of the week in UTC: 0 is Monday, 6 is Sunday.
     pub const fn weekday(self) -> usize {
         // 1 January 1970 was a Thursday.
         const WEEKDAYS: [usize; 7] = [3, 4, 5, 6, 0, 1, 2];
-        let days = self.0.div_euclid(DAY_MICROS);
-        WEEKDAYS[days.rem_euclid(7).unsigned_abs() as usize]
+        WEEKDAYS[self.day().rem_euclid(7).unsigned_abs() as usize]
     }
 
     /// How long after `earlier` this is; zero when it is before.

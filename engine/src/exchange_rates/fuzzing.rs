@@ -11,7 +11,8 @@ use switchyard_core::time::Timestamp;
 /// # Errors
 /// As the feed's own.
 pub fn feed(body: &[u8]) -> Result<Vec<Entry>, FeedError> {
-    feed::read(body, Timestamp::from_seconds(1), Duration::from_secs(60))
+    let answer = feed::read(body, Timestamp::from_seconds(1), Duration::from_secs(60))?;
+    Ok(answer.entries)
 }
 
 /// Table with these rates besides the pegs.

@@ -2,10 +2,18 @@
 //!
 //! A fetched rate that moved further than [`FeedSettings::max_change_percent`](super::FeedSettings)
 //! from the last accepted one, or that contradicts a peg, is held: it is stored, shown and not used
-//! until an operator accepts or rejects it. The first rate of a pair is compared with the rate that
-//! the known rates imply over other currencies, so that a feed with another base is checked too.
-//! Rates of a base that no known rate reaches are compared with each other. Nothing is compared
-//! with the first rates of all.
+//! until an operator accepts or rejects it. So is one that moved further than this from the rate
+//! with which the day (UTC) began: a drift in small steps stays within one such change a day. What
+//! an operator accepted counts as the rate with which the day began.
+//!
+//! The last accepted rate of a pair may be of the other direction. A rate is also compared with the
+//! one that valid fetched rates of other pairs imply. The first rate of a pair is compared with the
+//! one that all known rates imply, the operator's table included, so that a feed with another base
+//! is checked too. Rates of a base that no known rate reaches are compared with each other. Nothing
+//! is compared with the first rates of all.
+//!
+//! Limits: steps just before and just after midnight are of two days, and a drift of many days is
+//! not held.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +30,8 @@ pub struct HeldRate {
     /// The rate as fetched.
     pub entry: Entry,
     pub reason: HoldReason,
-    /// The rate that it was compared with: the last accepted one, or the one that the peg implies.
+    /// The rate that it was compared with: the last accepted one, the one with which the day
+    /// began, or the one that the peg or other rates imply.
     pub expected: Rate,
     /// The currency whose fixed rate and fetched rate imply `expected`: one of the two fetched
     /// rates is wrong.
@@ -40,6 +49,8 @@ pub enum HoldReason {
     /// The rate differs by more than the setting allows from the last accepted one, or from the one
     /// that the known rates imply.
     Moved,
+    /// The rate differs by more than the setting allows from the one with which the day began.
+    Drifted,
     /// Together with the rate of the pegged currency it contradicts a fixed rate.
     ContradictsPeg,
 }
@@ -52,14 +63,17 @@ pub fn screen(
     max_change_percent: u32,
     now: Timestamp,
 ) -> (Vec<Entry>, Vec<HeldRate>) {
+    let start_of_day = rates.at_start_of_day(now);
+    let drifted = moved(&start_of_day, &fetched, max_change_percent, now);
     let moved = moved(rates, &fetched, max_change_percent, now);
+    let has_moved = |code| moved.contains_key(code) || drifted.contains_key(code);
     // The rate of the batch, or what is in use instead when the batch's own is held.
     let known = |base: Currency, to: Currency| {
         if base == to {
             return Some(Rate::ONE);
         }
         let fetched = fetched.iter().find(|entry| entry.to == to);
-        let plausible = fetched.filter(|entry| !moved.contains_key(entry.to.code()));
+        let plausible = fetched.filter(|entry| !has_moved(entry.to.code()));
         let plausible = plausible.map(|entry| entry.rate);
         plausible.or_else(|| rates.last_fetched(base, to))
     };
@@ -74,6 +88,9 @@ pub fn screen(
         if let Some(before) = moved.get(entry.to.code()) {
             return Some(hold(HoldReason::Moved, *before, None));
         }
+        if let Some(began_with) = drifted.get(entry.to.code()) {
+            return Some(hold(HoldReason::Drifted, *began_with, None));
+        }
         let pegs = rates.pegs_of(entry.to, now);
         let mut implied = pegs.into_iter().filter_map(|(partner, rate)| {
             Some((partner, known(entry.from, partner)?.then(rate).ok()?))
@@ -84,8 +101,26 @@ pub fn screen(
     };
     let held: Vec<HeldRate> = fetched.iter().filter_map(held_entry).collect();
     let is_held = |entry: &Entry| held.iter().any(|held| held.entry == *entry);
-    let accepted = fetched.iter().filter(|entry| !is_held(entry)).cloned();
+    let accepted = fetched.iter().filter(|entry| !is_held(entry));
+    let accepted = accepted.map(|entry| Entry {
+        day_began_with: before(&start_of_day, entry, now),
+        ..entry.clone()
+    });
     (accepted.collect(), held)
+}
+
+/// The rate of before for a fetched one: the last accepted rate of the pair, or the one that all
+/// known rates imply. `None` for a pair with a fixed rate: pegs are compared apart, more strictly.
+fn before(rates: &RateTable, entry: &Entry, now: Timestamp) -> Option<Rate> {
+    let (from, to) = (entry.from, entry.to);
+    if let Some(last) = rates.last_fetched(from, to) {
+        return Some(last);
+    }
+    let is_pegged = rates.pegs_of(to, now).iter().any(|(peg, _)| *peg == from);
+    match is_pegged {
+        true => None,
+        false => rates.last_known(from, to, now),
+    }
 }
 
 /// The rates that moved too far, by their currencies, with the rates that were expected.
@@ -98,12 +133,14 @@ fn moved(
     let mut moved = BTreeMap::new();
     let mut is_connected = false;
     for entry in fetched {
-        let implied = || rates.implied(entry.from, entry.to, now);
-        let before = rates.last_fetched(entry.from, entry.to).or_else(implied);
-        let Some(before) = before else { continue };
+        let Some(before) = before(rates, entry, now) else {
+            continue;
+        };
         is_connected = true;
-        if entry.rate.differs_from(before, max_change_percent) {
-            moved.insert(entry.to.code(), before);
+        let implied = rates.implied(entry.from, entry.to, now);
+        let is_far = |expected: &Rate| entry.rate.differs_from(*expected, max_change_percent);
+        if let Some(expected) = [Some(before), implied].into_iter().flatten().find(is_far) {
+            moved.insert(entry.to.code(), expected);
         }
     }
     if is_connected {
@@ -149,6 +186,7 @@ mod tests {
             source: Source::Feed,
             at: NOW,
             valid_until: None,
+            day_began_with: None,
         }
     }
 
@@ -189,6 +227,134 @@ mod tests {
         let before = [("EUR", "USD", "1.25")];
         assert_eq!(held(&before, &[("USD", "EUR", "0.81")]), "");
         assert_eq!(held(&before, &[("USD", "EUR", "1.25")]), "EUR");
+    }
+
+    /// Rates that are fetched one after another at these hours, and whether each is used.
+    fn fetched_in_turn(rates: &mut RateTable, steps: &[(i64, &str, &str, &str, bool)]) {
+        for (hour, from, to, rate, is_used) in steps {
+            let now = Timestamp::from_seconds(hour * 60 * 60);
+            let fetched = Entry {
+                at: now,
+                ..entry(from, to, rate)
+            };
+            let (used, held) = screen(rates, vec![fetched], 10, now);
+            assert_eq!(
+                !used.is_empty(),
+                *is_used,
+                "{hour} {from} {to} {rate}: {held:?}"
+            );
+            used.into_iter().for_each(|entry| rates.put(entry));
+        }
+    }
+
+    #[test]
+    fn a_drift_in_small_steps_is_held_at_the_setting_until_the_next_day() {
+        let steps = [
+            (1, "EUR", "USD", "1", true),
+            (1, "EUR", "USD", "1.099", true),
+            (1, "EUR", "USD", "1.2078", false),
+            (2, "EUR", "USD", "1.1", true),
+            (3, "EUR", "USD", "1.101", false),
+            (4, "EUR", "USD", "0.99", true),
+            (5, "EUR", "USD", "0.895", false),
+            // The day began with 0.99.
+            (24, "EUR", "USD", "1.08", true),
+            (47, "EUR", "USD", "1.1", false),
+            (47, "EUR", "USD", "0.98", true),
+            (47, "EUR", "USD", "0.891", true),
+            // Two days later, without a rate in between.
+            (96, "EUR", "USD", "0.98", true),
+        ];
+        fetched_in_turn(&mut RateTable::default(), &steps);
+    }
+
+    #[test]
+    fn a_feed_that_changes_its_base_with_each_step_drifts_no_further() {
+        let steps = [
+            (1, "EUR", "USD", "1", true),
+            (1, "USD", "EUR", "0.92", true),
+            (1, "EUR", "USD", "1.19", false),
+            (2, "USD", "EUR", "0.89", false),
+            (3, "EUR", "GHS", "10", true),
+            (3, "USD", "GHS", "9.9", true),
+            (3, "USD", "GHS", "10.8", false),
+            (3, "EUR", "GHS", "10.8", true),
+            (4, "GHS", "USD", "0.09", false),
+            (4, "GHS", "USD", "0.1", true),
+        ];
+        fetched_in_turn(&mut RateTable::default(), &steps);
+    }
+
+    #[test]
+    fn a_drifted_rate_is_expected_to_be_that_with_which_the_day_began() {
+        let mut rates = RateTable::default();
+        for rate in ["1", "1.09"] {
+            let (used, _) = screen(&rates, vec![entry("EUR", "USD", rate)], 10, NOW);
+            used.into_iter().for_each(|entry| rates.put(entry));
+        }
+        let (_, held) = screen(&rates, vec![entry("EUR", "USD", "1.15")], 10, NOW);
+        assert_eq!(held[0].reason, HoldReason::Drifted);
+        assert_eq!(held[0].expected, Rate::ONE);
+        let (_, held) = screen(&rates, vec![entry("EUR", "USD", "1.5")], 10, NOW);
+        assert_eq!(held[0].reason, HoldReason::Moved);
+        assert_eq!(held[0].expected.to_string(), "1.09");
+    }
+
+    #[test]
+    fn a_rate_is_compared_with_the_other_direction_and_with_the_rates_of_other_pairs() {
+        for (accepted, fetched, expected) in [
+            (&[("USD", "XOF", "600")][..], ("XOF", "USD", "2500"), "USD"),
+            (&[("USD", "XOF", "600")], ("XOF", "USD", "0.0016667"), ""),
+            // The last rate of the pair agrees, and the valid rates of others do not.
+            (
+                &[
+                    ("EUR", "USD", "1.08"),
+                    ("EUR", "GHS", "16.5"),
+                    ("USD", "GHS", "12"),
+                ],
+                ("USD", "GHS", "12.1"),
+                "GHS",
+            ),
+            (
+                &[
+                    ("EUR", "USD", "1.08"),
+                    ("EUR", "GHS", "16.5"),
+                    ("USD", "GHS", "15"),
+                ],
+                ("USD", "GHS", "15.5"),
+                "",
+            ),
+        ] {
+            assert_eq!(held(accepted, &[fetched]), expected, "{fetched:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_rate_of_a_pair_is_compared_with_the_operators_rate() {
+        let mut rates = RateTable::default();
+        rates.put(Entry {
+            source: Source::Table,
+            ..entry("USD", "XOF", "600")
+        });
+        let steps = [
+            (1, "XOF", "USD", "2500", false),
+            (1, "XOF", "USD", "0.0016", true),
+        ];
+        fetched_in_turn(&mut rates, &steps);
+    }
+
+    #[test]
+    fn rates_of_other_pairs_that_are_too_old_contradict_nothing() {
+        let old = |from, to, rate| Entry {
+            valid_until: Some(NOW),
+            ..entry(from, to, rate)
+        };
+        let mut rates = RateTable::default();
+        rates.put(old("EUR", "USD", "1.08"));
+        rates.put(old("EUR", "GHS", "16.5"));
+        rates.put(entry("USD", "GHS", "12"));
+        let (_, held) = screen(&rates, vec![entry("USD", "GHS", "12.1")], 10, NOW);
+        assert_eq!(held, []);
     }
 
     #[test]

@@ -78,6 +78,38 @@ async fn an_implausible_rate_is_held_through_a_restart_until_an_operator_accepts
 }
 
 #[tokio::test]
+async fn a_drift_is_held_through_a_restart_and_goes_on_from_what_an_operator_accepted() {
+    let (store, clock) = (Store::memory(), Clock::manual(START));
+    let server = Server::start("1").await;
+    let (eur, usd) = pair();
+    for (said, used) in [
+        ("1", "1"),
+        ("1.099", "1.099"),
+        ("1.2078", "1.099"),
+        ("1.3274", "1.099"),
+    ] {
+        server.says(said);
+        let exchange_rates = load(&store, &clock, &server).await;
+        exchange_rates.fetch().await.unwrap();
+        assert_eq!(quoted(&exchange_rates).as_deref(), Some(used), "{said}");
+    }
+    let exchange_rates = load(&store, &clock, &server).await;
+    server.says("1.2");
+    exchange_rates.fetch().await.unwrap();
+    assert_eq!(exchange_rates.held()[0].reason, HoldReason::Drifted);
+    exchange_rates
+        .accept_held(eur, usd, rate("1.2"))
+        .await
+        .unwrap();
+    server.says("1.3");
+    exchange_rates.fetch().await.unwrap();
+    assert_eq!(quoted(&exchange_rates).as_deref(), Some("1.3"));
+    server.says("1.4");
+    exchange_rates.fetch().await.unwrap();
+    assert_eq!(exchange_rates.held()[0].expected, rate("1.2"));
+}
+
+#[tokio::test]
 async fn a_rejected_rate_stays_unused_and_a_plausible_one_ends_the_hold() {
     let (store, clock) = (Store::memory(), Clock::manual(START));
     let server = Server::start("1.08").await;
@@ -106,6 +138,41 @@ async fn a_rejected_rate_stays_unused_and_a_plausible_one_ends_the_hold() {
         (quoted(&exchange_rates).as_deref(), exchange_rates.held()),
         (Some("1.1"), Vec::new())
     );
+}
+
+#[tokio::test]
+async fn a_value_that_is_no_rate_is_shown_and_the_last_accepted_rate_is_used_until_too_old() {
+    let (store, clock) = (Store::memory(), Clock::manual(START));
+    let server = Server::start("0").await;
+    let exchange_rates = load(&store, &clock, &server).await;
+    let (eur, usd) = pair();
+    for (said, used, expected) in [
+        ("0", None, None),
+        ("1.08", Some("1.08"), None),
+        ("1e-30", Some("1.08"), Some("1.08")),
+        ("-1", Some("1.08"), Some("1.08")),
+        ("1.09", Some("1.09"), None),
+        ("null", Some("1.09"), Some("1.09")),
+    ] {
+        server.says(said);
+        let fetched = exchange_rates.fetch().await.unwrap();
+        let is_used = used == Some(said);
+        assert_eq!(
+            (fetched.accepted, fetched.held, fetched.unusable),
+            (usize::from(is_used), 0, usize::from(!is_used))
+        );
+        assert_eq!(quoted(&exchange_rates).as_deref(), used, "{said}");
+        let shown = UnusableRate {
+            from: eur,
+            to: usd,
+            sent: said.to_owned(),
+            at: START,
+        };
+        let expected = (!is_used).then(|| (shown, expected.map(rate)));
+        assert_eq!(exchange_rates.unusable(), Vec::from_iter(expected));
+    }
+    clock.advance(FeedSettings::default().valid_for);
+    assert_eq!(quoted(&exchange_rates), None);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 //! - A rate that an operator set, and one that was fetched, is durable before it is used.
 //! - A fetched rate that is implausible is held: it is durable, shown and announced, and not used
 //!   until an operator accepts it.
+//! - A fetched value that is no rate is shown and announced; the last accepted rate stays in use.
 //! - A rate that is older than it may be is not used: then there is none, and methods of that
 //!   currency are not offered.
 //! - The rate of an attempt is fixed when the payer confirms, and stored with the attempt.
@@ -26,7 +27,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::Mutex;
 use url::Url;
 
-pub use self::feed::{FeedError, FeedSettings};
+pub use self::feed::{FeedError, FeedSettings, UnusableRate};
 pub use self::guard::{HeldRate, HoldReason};
 pub use self::rate_table::{Entry, Quote, RateTable, Source};
 use switchyard_core::limits::RATES;
@@ -173,6 +174,7 @@ impl ExchangeRates {
             source: Source::Table,
             at: now,
             valid_until,
+            day_began_with: None,
         };
         self.put(vec![entry.clone()]).await?;
         Ok(entry)
@@ -197,11 +199,11 @@ impl ExchangeRates {
         let url = self.feed_url().ok_or(FeedError::NoUrl)?;
         let body = feed::fetch(&self.0.client, url).await?;
         let now = self.0.clock.now();
-        let entries = feed::read(&body, now, self.0.settings.valid_for)?;
+        let answer = feed::read(&body, now, self.0.settings.valid_for)?;
         let _changing = self.0.changing.lock().await;
         let mut rates = RateTable::clone(&self.0.rates.load());
         let percent = self.0.settings.max_change_percent;
-        let (accepted, held) = guard::screen(&rates, entries, percent, now);
+        let (accepted, held) = guard::screen(&rates, answer.entries, percent, now);
         let mut batch = Batch::new();
         for entry in &accepted {
             if rates.release(entry.from, entry.to).is_some() {
@@ -222,7 +224,17 @@ impl ExchangeRates {
             batch.put(Table::Meta, held_key(&held.entry), row(held)?);
             rates.hold(held.clone());
         }
+        let unusable = answer.unusable.len();
+        let unusable_pairs = new_pairs(rates.unusable(), &answer.unusable);
+        rates.set_unusable(answer.unusable);
         self.commit(batch, rates).await?;
+        if !unusable_pairs.is_empty() {
+            tracing::warn!(
+                rates.unusable = unusable,
+                rates.pairs = unusable_pairs,
+                "values of the exchange rate feed are no rates"
+            );
+        }
         if !news.is_empty() {
             metrics::counter!("switchyard_exchange_rates_held_total").increment(news.len() as u64);
             let pairs = news.join(" ");
@@ -235,7 +247,17 @@ impl ExchangeRates {
         Ok(Fetched {
             accepted: accepted.len(),
             held: held.len(),
+            unusable,
         })
+    }
+
+    /// Values of the last fetch that are no rates, each with the last accepted rate, which is used
+    /// until it is too old.
+    pub fn unusable(&self) -> Vec<(UnusableRate, Option<Rate>)> {
+        let rates = self.0.rates.load();
+        let last = |one: &UnusableRate| rates.last_fetched(one.from, one.to);
+        let unusable = rates.unusable().iter();
+        unusable.map(|one| (one.clone(), last(one))).collect()
     }
 
     /// Fetched rates that wait for an operator, and rejected ones that the feed still brings, by
@@ -312,6 +334,7 @@ impl ExchangeRates {
                     tracing::info!(
                         rates.accepted = fetched.accepted,
                         rates.held = fetched.held,
+                        rates.unusable = fetched.unusable,
                         "exchange rates fetched"
                     );
                     every
@@ -348,12 +371,24 @@ impl ExchangeRates {
     }
 }
 
-/// Result of one fetch: the number of rates that were accepted, and of those that wait for an
-/// operator.
+/// Result of one fetch: the number of rates that were accepted, of those that wait for an operator,
+/// and of values that are no rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
     pub accepted: usize,
     pub held: usize,
+    pub unusable: usize,
+}
+
+/// Pairs whose value is no rate now and was not one of those in the fetch before, for the log.
+fn new_pairs(before: &[UnusableRate], now: &[UnusableRate]) -> String {
+    let is_known = |one: &UnusableRate| {
+        let same = |old: &UnusableRate| (old.from, old.to) == (one.from, one.to);
+        before.iter().any(same)
+    };
+    let news = now.iter().filter(|one| !is_known(one));
+    let pairs = news.map(|one| format!("{}-{}", one.from.code(), one.to.code()));
+    pairs.collect::<Vec<_>>().join(" ")
 }
 
 /// The held rate of a direction, if it is the one that the operator saw.
@@ -439,6 +474,7 @@ mod tests {
             source: Source::Feed,
             at: START,
             valid_until: None,
+            day_began_with: None,
         };
         assert_eq!(*key(&entry), *b"rate/EUR/XOF/feed");
         assert_eq!(*held_key(&entry), *b"rate-held/EUR/XOF");

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::feed::UnusableRate;
 use super::guard::HeldRate;
 use switchyard_core::money::{Currency, Rate};
 use switchyard_core::time::Timestamp;
@@ -25,6 +26,10 @@ pub struct Entry {
     /// Expiry.
     #[serde(default)]
     pub valid_until: Option<Timestamp>,
+    /// The accepted rate with which the day (UTC) of `at` began. `None`: this one, which is the
+    /// first of all, or which a person decided on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day_began_with: Option<Rate>,
 }
 
 /// Source of a rate, in order of precedence.
@@ -54,6 +59,8 @@ pub struct Quote {
 pub struct RateTable {
     entries: BTreeMap<Key, Entry>,
     held: BTreeMap<(&'static str, &'static str), HeldRate>,
+    /// Of the last fetch. Not stored: a start fetches.
+    unusable: Vec<UnusableRate>,
 }
 
 /// A source has one rate for each direction of a pair.
@@ -66,6 +73,7 @@ impl Default for RateTable {
         let mut rates = Self {
             entries: BTreeMap::new(),
             held: BTreeMap::new(),
+            unusable: Vec::new(),
         };
         for (from, to, rate) in PEGS {
             let known = (
@@ -81,6 +89,7 @@ impl Default for RateTable {
                     source: Source::Peg,
                     at: Timestamp::default(),
                     valid_until: None,
+                    day_began_with: None,
                 });
             }
         }
@@ -124,10 +133,30 @@ impl RateTable {
         self.held.values()
     }
 
+    /// Values of the last fetch that are no rates.
+    pub fn unusable(&self) -> &[UnusableRate] {
+        &self.unusable
+    }
+
+    /// Replaces the values of the last fetch that are no rates.
+    pub(super) fn set_unusable(&mut self, unusable: Vec<UnusableRate>) {
+        self.unusable = unusable;
+    }
+
     /// Whether an operator rejected exactly this rate of the feed.
     pub(super) fn is_rejected(&self, entry: &Entry) -> bool {
         let held = self.held(entry.from, entry.to);
         held.is_some_and(|held| held.rejected && held.entry.rate == entry.rate)
+    }
+
+    /// These rates, with each fetched one as it was when the present day (UTC) began.
+    pub(super) fn at_start_of_day(&self, now: Timestamp) -> Self {
+        let mut rates = self.clone();
+        let of_today = |entry: &&mut Entry| entry.at.day() == now.day();
+        for entry in rates.entries.values_mut().filter(of_today) {
+            entry.rate = entry.day_began_with.unwrap_or(entry.rate);
+        }
+        rates
     }
 
     /// The rate that was last accepted from the feed for this direction, or the inverse of the
@@ -176,11 +205,10 @@ impl RateTable {
         entries.any(|entry| entry.from == currency || entry.to == currency)
     }
 
-    /// The last known rate between two currencies over at least one other, fetched rates included
-    /// however old they are.
+    /// The rate between two currencies over others, at valid rates of the feed.
     pub(super) fn implied(&self, from: Currency, to: Currency, now: Timestamp) -> Option<Rate> {
-        let quote = self.quote_with(from, to, Usable::LastKnown(now))?;
-        (quote.way.len() > 2).then_some(quote.rate)
+        let others = Usable::FetchedOthers { from, to, now };
+        Some(self.quote_with(from, to, others)?.rate)
     }
 
     /// The last known rate between two currencies, fetched rates included however old they are.
@@ -261,10 +289,16 @@ impl RateTable {
     }
 
     fn usable(&self, which: Usable) -> impl Iterator<Item = &Entry> {
-        self.entries.values().filter(move |entry| match which {
-            Usable::LastKnown(_) if entry.source == Source::Feed => true,
-            Usable::Valid(now) | Usable::LastKnown(now) => {
-                entry.valid_until.is_none_or(|until| now < until)
+        self.entries.values().filter(move |entry| {
+            let is_valid = |now: Timestamp| entry.valid_until.is_none_or(|until| now < until);
+            let is_fetched = entry.source == Source::Feed;
+            match which {
+                Usable::Valid(now) => is_valid(now),
+                Usable::LastKnown(now) => is_fetched || is_valid(now),
+                Usable::FetchedOthers { from, to, now } => {
+                    let is_pair = [(from, to), (to, from)].contains(&(entry.from, entry.to));
+                    is_fetched && is_valid(now) && !is_pair
+                }
             }
         })
     }
@@ -277,6 +311,12 @@ enum Usable {
     Valid(Timestamp),
     /// Valid at this time, or fetched at any time.
     LastKnown(Timestamp),
+    /// Fetched, valid at this time, and not of these two currencies.
+    FetchedOthers {
+        from: Currency,
+        to: Currency,
+        now: Timestamp,
+    },
 }
 
 struct ConversionHop {
@@ -317,6 +357,7 @@ mod tests {
                 source: *source,
                 at: Timestamp::from_seconds(500),
                 valid_until: Some(Timestamp::from_seconds(2_000)),
+                day_began_with: None,
             });
         }
         rates

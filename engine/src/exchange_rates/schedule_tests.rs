@@ -49,8 +49,8 @@ async fn fetched_rates_follow_the_schedule_survive_a_failure_and_are_not_used_wh
     assert!(schedule.quoted().is_some(), "a second is left");
     schedule.clock.advance(SECOND);
     assert_eq!(schedule.quoted(), None);
-    schedule.server.says("1.2");
-    schedule.comes_to("1.2", second.plus(VALID_FOR)).await;
+    schedule.server.says("1.15");
+    schedule.comes_to("1.15", second.plus(VALID_FOR)).await;
     assert_eq!(schedule.server.asked(), 5);
 
     let restarted = load(&schedule.store, &schedule.clock, &schedule.server).await;

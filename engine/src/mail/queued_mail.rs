@@ -16,7 +16,7 @@ use crate::access::App;
 use switchyard_core::charge::Charge;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, MailId, TransactionId};
-use switchyard_core::language::Language;
+use switchyard_core::language::{Language, without_embeddings};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
     CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction,
@@ -257,16 +257,6 @@ pub fn enqueue(
     count
 }
 
-/// The text without the characters that change the direction of the text behind them, which would
-/// reverse what the mail says next. The direction of a script itself needs none of them.
-fn without_embeddings(text: &str) -> String {
-    let is_embedding =
-        |letter: &char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars()
-        .filter(|letter| !is_embedding(letter))
-        .collect()
-}
-
 /// Case that a mail is about, and the report on its money to the customer.
 struct About {
     case: Option<CaseReason>,
@@ -317,11 +307,12 @@ fn letter(
         is_disputed: tx.is_received_sum_disputed(),
         attention: tx.attention(),
         support: settings.support(),
-        description: without_embeddings(&tx.description),
+        description: without_embeddings(&tx.description).into_owned(),
         customer_name: without_embeddings(&format!(
             "{} {}",
             tx.customer.first_name, tx.customer.last_name
-        )),
+        ))
+        .into_owned(),
         customer_email: tx.customer.email.clone(),
         method: tx.method().map(str::to_owned),
         reason: match &tx.state {

@@ -217,6 +217,7 @@ impl Manifest {
             ))
         })?;
         manifest.check()?;
+        check_direction(&manifest)?;
         Ok(manifest)
     }
 
@@ -449,6 +450,26 @@ impl fmt::Display for ManifestError {
 }
 
 impl std::error::Error for ManifestError {}
+
+/// Refuses characters that change the direction of the text behind them: with them a title or the
+/// name of an option reads as another one. All texts are checked, the unknown fields excepted. The
+/// direction of a script itself needs none of these characters.
+fn check_direction(texts: &impl Serialize) -> Result<(), ManifestError> {
+    let written = serde_json::to_string(texts).unwrap_or_default();
+    match written.chars().find(turns_text) {
+        None => Ok(()),
+        Some(character) => refuse(format!(
+            "has U+{:04X} in a text, which changes the direction of the text behind it: remove \
+             this character",
+            u32::from(character)
+        )),
+    }
+}
+
+/// Embeddings, overrides and isolates of the bidirectional algorithm, and their ends.
+fn turns_text(letter: &char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 fn refuse(why: impl Into<String>) -> Result<(), ManifestError> {
     Err(ManifestError(why.into()))

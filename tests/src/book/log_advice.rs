@@ -286,6 +286,11 @@ pub const ADVICE: &[(&str, &[&str])] = &[
         &["implausible exchange rates held"],
     ),
     (
+        "Look at `switchyard rates held` and at the feed; the last accepted rates are used until \
+         too old",
+        &["values of the exchange rate feed are no rates"],
+    ),
+    (
         "Expected at the first start only: otherwise stop, and mount the data folder",
         &["made a new, empty store"],
     ),

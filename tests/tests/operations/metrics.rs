@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use switchyard_tests::client::payout;
-use switchyard_tests::{Client, Manner, PAYS, Receiver, Server, Setup, eventually};
+use serde_json::{Value, json};
+use switchyard_tests::client::{payment, payout, pays};
+use switchyard_tests::{Client, Manner, PAYS, Receiver, STAYS_PENDING, Server, Setup, eventually};
 
 /// For payouts the test gateway's numbers mean something else (docs/contract/test-gateway.md).
 const IS_DECLINED: &str = switchyard_tests::STAYS_PENDING;
@@ -175,6 +176,54 @@ const WATCHED: &[Watched] = &[
         3.0,
     ),
 ];
+
+/// Waits until a gauge has this value.
+async fn comes_to(operator: &Client, gauge: &str, expected: f64) -> anyhow::Result<()> {
+    let what = format!("{gauge} is {expected}");
+    eventually(&what, Duration::from_secs(10), async || {
+        let found = value(&page(operator).await?, gauge, &[]);
+        Ok((found == Some(expected)).then_some(()))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gauges_of_open_cases_and_of_quarantined_gateways_rise_and_fall() -> anyhow::Result<()> {
+    let server = Server::start(Setup::default()).await?;
+    let operator = server.operator();
+    let ask = async |path: &str, body: Value| {
+        let answer = operator.post(&format!("/operator/v1{path}"), &body).await?;
+        anyhow::Ok(answer.expect(200)?.body["data"].clone())
+    };
+
+    let cases = "switchyard_cases_open";
+    comes_to(&operator, cases, 0.0).await?;
+    let (merchant, teapot) = (server.merchant(), payment("A teapot"));
+    let made = merchant.post("/v1/payments/initialize", &teapot).await?;
+    let id = made.expect(201)?.data("id")?.to_owned();
+    pays(&server.stranger(), &id, STAYS_PENDING).await?;
+    // A person says that it failed, and the provider still has it.
+    let failed = json!({ "outcome": "failed", "note": "the support said so" });
+    ask(&format!("/transactions/{id}/resolve"), failed).await?;
+    let opened = eventually("a case", Duration::from_secs(20), async || {
+        let checked = ask(&format!("/transactions/{id}/check"), json!({})).await?;
+        Ok(checked["cases"][0]["id"].as_str().map(str::to_owned))
+    })
+    .await?;
+    comes_to(&operator, cases, 1.0).await?;
+    let note = json!({ "note": "it was cancelled there" });
+    ask(&format!("/cases/{opened}/close"), note).await?;
+    comes_to(&operator, cases, 0.0).await?;
+
+    let quarantined = "switchyard_gateways_quarantined";
+    comes_to(&operator, quarantined, 0.0).await?;
+    let gateway = "/gateways/switchyard_demo";
+    ask(&format!("{gateway}/quarantine"), json!({ "why": "a test" })).await?;
+    comes_to(&operator, quarantined, 1.0).await?;
+    ask(&format!("{gateway}/restore"), json!({})).await?;
+    comes_to(&operator, quarantined, 0.0).await?;
+    Ok(())
+}
 
 const DOCS: &str = include_str!("../../../docs/metrics.md");
 

@@ -451,6 +451,10 @@ async fn what_merchants_and_payers_wrote_is_never_markup() {
             "{name}"
         );
         assert!(!html.contains("javascript:"), "{name}");
+        assert!(
+            !html.contains('\u{202e}'),
+            "{name}: the text behind it is reversed"
+        );
         assert_eq!(
             html.matches("<script").count(),
             1,

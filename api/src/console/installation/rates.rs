@@ -2,7 +2,9 @@
 
 use axum::response::Response;
 use switchyard_core::money::{Currency, Rate};
-use switchyard_engine::exchange_rates::{Entry, ExchangeError, HeldRate, HoldReason, Source};
+use switchyard_engine::exchange_rates::{
+    Entry, ExchangeError, HeldRate, HoldReason, Source, UnusableRate,
+};
 use switchyard_users::Action;
 
 use super::super::answer;
@@ -27,6 +29,8 @@ fn list_view(page: &Page) -> Result<View, Failed> {
     let held = rates.held();
     view.sections
         .extend(held.iter().map(|held| held_section(page, held, may)));
+    let unusable = rates.unusable();
+    view.sections.extend(unusable_section(page, &unusable));
     let rows = rates
         .entries()
         .iter()
@@ -70,11 +74,39 @@ fn equation(from: Currency, to: Currency, rate: Rate) -> String {
     format!("1 {} = {rate} {}", from.code(), to.code())
 }
 
+/// Values of the last fetch that are no rates; `None` without any.
+fn unusable_section(page: &Page, unusable: &[(UnusableRate, Option<Rate>)]) -> Option<Section> {
+    let text = page.text();
+    let row = |(one, last): &(UnusableRate, Option<Rate>)| {
+        let in_use = last.map(|last| equation(one.from, one.to, last));
+        Row::plain(vec![
+            format!("{}/{}", one.from.code(), one.to.code()),
+            one.sent.clone(),
+            in_use.unwrap_or_else(|| "–".to_owned()),
+            text.language().date(one.at),
+        ])
+    };
+    let rows: Vec<_> = unusable.iter().map(row).collect();
+    let columns = [
+        "console-rate-pair",
+        "console-rate-sent",
+        "console-rate-last",
+        "console-time",
+    ];
+    (!rows.is_empty()).then(|| Section {
+        title: Some(text.say("console-rates-unusable")),
+        text: Some(text.say("console-rates-unusable-text")),
+        table: Some(Table::new(page, &columns, rows, "console-rates-empty")),
+        ..Section::default()
+    })
+}
+
 fn held_section(page: &Page, held: &HeldRate, may: bool) -> Section {
     let (text, entry) = (page.text(), &held.entry);
     let reason = match (held.rejected, held.reason) {
         (true, _) => "console-held-rejected",
         (false, HoldReason::Moved) => "console-held-moved",
+        (false, HoldReason::Drifted) => "console-held-drifted",
         (false, HoldReason::ContradictsPeg) => "console-held-peg",
     };
     let form = |name: &'static str, label: &str| Form {

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use switchyard_core::money::{Correction, Currency, Rate as Decimal};
-use switchyard_engine::exchange_rates::{Entry, HeldRate as Held, HoldReason, Source};
+use switchyard_engine::exchange_rates::{
+    Entry, HeldRate as Held, HoldReason, Source, UnusableRate,
+};
 use utoipa::{IntoParams, ToSchema};
 
 use super::schemas;
@@ -34,21 +36,21 @@ pub struct RateSet {
     pub instead_of_fixed: Option<String>,
 }
 
-/// Fetched rate that is unused until an operator accepts it.
+/// Fetched rate that is unused until an operator accepts it, or fetched value that is no rate.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct HeldRate {
     #[schema(value_type = schemas::Currency)]
     pub from: Currency,
     #[schema(value_type = schemas::Currency)]
     pub to: Currency,
-    /// The rate as fetched.
-    #[schema(value_type = String)]
-    pub rate: Decimal,
-    /// The last accepted rate, or the one that the fixed rate implies.
-    #[schema(value_type = String)]
-    pub expected: Decimal,
+    /// The rate as fetched; for `not_a_rate` the value as sent.
+    pub rate: String,
+    /// The last accepted rate, the one with which the day (UTC) began, or the one that a fixed rate
+    /// or other rates imply. Null if nothing was accepted before.
+    #[schema(value_type = Option<String>)]
+    pub expected: Option<Decimal>,
     #[schema(value_type = schemas::HoldReason)]
-    pub reason: HoldReason,
+    pub reason: HeldReason,
     /// The currency whose fixed rate it contradicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schemas::Currency>)]
@@ -59,12 +61,23 @@ pub struct HeldRate {
     pub valid_until: Option<IsoTimestamp>,
 }
 
-/// `rejected` while the source repeats a rejected rate.
+/// `rejected` while the source repeats a rejected rate; `unusable` for a value that is no rate,
+/// which cannot be accepted.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldState {
     Held,
     Rejected,
+    Unusable,
+}
+
+/// Reason why a fetched rate is not used.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldReason {
+    NotARate,
+    #[serde(untagged)]
+    Held(HoldReason),
 }
 
 /// Number of fetched rates.
@@ -74,6 +87,9 @@ pub struct Fetched {
     pub rates: usize,
     /// Implausible rates, which are held.
     pub held: usize,
+    /// Values that are no rates: zero, negative, no number, or out of range.
+    #[serde(default)]
+    pub unusable: usize,
 }
 
 /// Decision of an operator about a held rate.
@@ -146,9 +162,9 @@ impl From<&Held> for HeldRate {
         Self {
             from: entry.from,
             to: entry.to,
-            rate: entry.rate,
-            expected: held.expected,
-            reason: held.reason,
+            rate: entry.rate.to_string(),
+            expected: Some(held.expected),
+            reason: HeldReason::Held(held.reason),
             pegged_to: held.pegged_to,
             state: match held.rejected {
                 true => HeldState::Rejected,
@@ -156,6 +172,23 @@ impl From<&Held> for HeldRate {
             },
             fetched_at: entry.at.into(),
             valid_until: entry.valid_until.map(IsoTimestamp),
+        }
+    }
+}
+
+impl HeldRate {
+    /// A value that is no rate, with the last accepted one.
+    pub fn unusable((one, last): &(UnusableRate, Option<Decimal>)) -> Self {
+        Self {
+            from: one.from,
+            to: one.to,
+            rate: one.sent.clone(),
+            expected: *last,
+            reason: HeldReason::NotARate,
+            pegged_to: None,
+            state: HeldState::Unusable,
+            fetched_at: one.at.into(),
+            valid_until: None,
         }
     }
 }

@@ -76,8 +76,8 @@ texts! {
     KeyKind = ["secret", "public"];
     /// Source of a rate: set by an operator, fixed by treaty or fetched.
     RateSource = ["table", "peg", "feed"];
-    /// Reason why a fetched rate is held.
-    HoldReason = ["moved", "contradicts_peg"];
+    /// Reason why a fetched rate is not used.
+    HoldReason = ["moved", "drifted", "contradicts_peg", "not_a_rate"];
     /// Source of a gateway's file.
     GatewaySource = ["upload", "folder", "listed"];
     /// Change of a gateway.

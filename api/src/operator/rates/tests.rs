@@ -1,5 +1,8 @@
 //! Held rates over the operator API.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use axum::Router;
 use axum::routing::get;
 use serde_json::{Value, json};
@@ -12,15 +15,15 @@ async fn a_held_rate_is_listed_and_used_once_an_operator_accepts_what_they_saw()
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     // The CFA franc contradicts its peg to the euro, 655.957.
-    let answer = r#"{"base":"EUR","rates":{"USD":1.08,"XOF":1}}"#;
+    let answer = r#"{"base":"EUR","rates":{"USD":1.08,"XOF":1,"GHS":0,"KES":null}}"#;
     let feed = Router::new().fallback(get(move || async move { answer }));
     tokio::spawn(async move { axum::serve(listener, feed).await });
     let world = World::with_feed(Some(url.parse().unwrap())).await;
 
     let fetched = world.done("POST", "/rates/fetch", json!({})).await;
-    assert_eq!(fetched, json!({ "rates": 1, "held": 1 }));
+    assert_eq!(fetched, json!({ "rates": 1, "held": 1, "unusable": 2 }));
     let held = world.get("/rates/held").await;
-    assert_eq!(held.as_array().map(Vec::len), Some(1), "{held}");
+    assert_eq!(held.as_array().map(Vec::len), Some(3), "{held}");
     let of = |name: &str| held[0][name].as_str().unwrap().to_owned();
     assert_eq!((of("from"), of("to")), ("EUR".to_owned(), "XOF".to_owned()));
     assert_eq!(
@@ -50,7 +53,7 @@ async fn a_held_rate_is_listed_and_used_once_an_operator_accepts_what_they_saw()
         (&accepted["rate"], &accepted["source"]),
         (&json!("1"), &json!("feed"))
     );
-    assert_eq!(world.get("/rates/held").await, json!([]));
+    assert_eq!(world.get("/rates/held").await.as_array().unwrap().len(), 2);
     let none = world
         .refused("POST", &format!("{path}/reject"), json!({ "rate": "1" }))
         .await;
@@ -58,6 +61,41 @@ async fn a_held_rate_is_listed_and_used_once_an_operator_accepts_what_they_saw()
     let rates = world.get("/rates").await;
     let is_feed = |rate: &&Value| rate["source"] == "feed";
     assert_eq!(rates.as_array().unwrap().iter().filter(is_feed).count(), 2);
+}
+
+#[tokio::test]
+async fn a_value_that_is_no_rate_is_listed_with_the_rate_that_stays_in_use() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let is_later = Arc::new(AtomicBool::new(false));
+    let later = is_later.clone();
+    let feed = Router::new().fallback(get(move || {
+        let answer = match later.load(Ordering::SeqCst) {
+            false => r#"{"base":"EUR","rates":{"USD":1.08,"GHS":-16.5}}"#,
+            true => r#"{"base":"EUR","rates":{"USD":1e-30,"GHS":16.5}}"#,
+        };
+        async move { answer }
+    }));
+    tokio::spawn(async move { axum::serve(listener, feed).await });
+    let world = World::with_feed(Some(url.parse().unwrap())).await;
+    for (to, sent, expected) in [
+        ("GHS", "-16.5", Value::Null),
+        ("USD", "1e-30", json!("1.08")),
+    ] {
+        let fetched = world.done("POST", "/rates/fetch", json!({})).await;
+        assert_eq!(fetched, json!({ "rates": 1, "held": 0, "unusable": 1 }));
+        let held = world.get("/rates/held").await;
+        assert_eq!(held.as_array().map(Vec::len), Some(1), "{held}");
+        let found = |name: &str| &held[0][name];
+        assert_eq!((found("to"), found("rate")), (&json!(to), &json!(sent)));
+        assert_eq!(found("expected"), &expected);
+        assert_eq!(found("reason"), "not_a_rate");
+        assert_eq!(found("state"), "unusable");
+        let path = format!("/rates/held/EUR/{to}/accept");
+        let accepted = world.refused("POST", &path, json!({ "rate": "1" })).await;
+        assert_eq!(accepted, (404, "resource_not_found".to_owned()));
+        is_later.store(true, Ordering::SeqCst);
+    }
 }
 
 #[tokio::test]

@@ -205,8 +205,12 @@ async fn settle() {
 
 /// Code of an authenticator with the secret of a set-up.
 fn code(setup: &TotpSetup, clock: &Clock) -> String {
+    code_at(setup, clock.now())
+}
+
+fn code_at(setup: &TotpSetup, at: Timestamp) -> String {
     let secret = decoded_base32(setup.secret.expose());
-    let period = u64::try_from(clock.now().as_seconds()).unwrap() / 30;
+    let period = u64::try_from(at.as_seconds()).unwrap() / 30;
     crate::totp::code_of(&secret, period)
 }
 

@@ -66,6 +66,46 @@ async fn the_settings_can_require_a_second_factor_of_all() {
     assert!(matches!(result.await.unwrap(), SignIn::NeedsTotpSetup(_)));
 }
 
+/// The engine's own time is ahead of the machine's clock after a commit of a later time.
+#[tokio::test]
+async fn a_code_is_compared_with_the_machines_clock_and_not_with_the_engines_time() {
+    let (store, ids, clock) = (Store::memory(), Ids::seeded(7), Clock::wall());
+    clock.continue_from(clock.shown().plus(60 * MINUTE));
+    assert!(clock.now().since(clock.shown()) > 50 * MINUTE);
+    let users = load(&store, &clock, &ids, SecondFactor::ByRole).await;
+    let world = World {
+        users,
+        clock,
+        ids,
+        store,
+    };
+    world.owner("ada@example.com", ACME).await;
+    let SignIn::NeedsTotpSetup(begun) = world.sign_in("ada@example.com", PASSWORD).await else {
+        panic!("an owner needs a second factor");
+    };
+    let setup = world.users.begin_first_setup(begun.expose()).unwrap();
+    let confirm_setup = async |code: &str| {
+        let users = &world.users;
+        users
+            .confirm_first_setup(begun.expose(), code, origin())
+            .await
+    };
+    let of_engine = code_at(&setup, world.clock.now());
+    let refused = confirm_setup(&of_engine).await;
+    assert!(matches!(refused, Err(UsersError::WrongFactor)), "set-up");
+    let of_machine = code_at(&setup, world.clock.shown());
+    confirm_setup(&of_machine).await.unwrap();
+
+    let waiting = pending(&world, "ada@example.com").await;
+    let of_engine = code_at(&setup, world.clock.now());
+    let refused = confirm(&world, &waiting, &of_engine).await;
+    assert!(matches!(refused, SignIn::Refused), "sign-in");
+    // That of the next period is accepted too: this period's was used.
+    let next = world.clock.shown().plus(Duration::from_secs(30));
+    let signed_in = confirm(&world, &waiting, &code_at(&setup, next)).await;
+    assert!(matches!(signed_in, SignIn::SignedIn(_)));
+}
+
 #[tokio::test]
 async fn each_code_signs_in_once() {
     let world = World::with_second_factor().await;

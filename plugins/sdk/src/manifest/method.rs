@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ManifestError, is_code, refuse, shortened};
+use super::{ManifestError, check_direction, is_code, refuse, shortened};
 use crate::input::Direction;
 use crate::outcome::{Prompt, Texts};
 
@@ -230,6 +230,7 @@ pub fn check_options(options: &[FieldOption], place: &str) -> Result<(), Manifes
             "has more than {MAX_OPTIONS} options in the {place}"
         ));
     }
+    check_direction(&options)?;
     let mut seen = BTreeSet::new();
     for FieldOption { value, label } in options {
         let quoted = shortened(value);

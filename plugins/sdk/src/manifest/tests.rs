@@ -81,6 +81,54 @@ fn a_manifest_that_lies_about_what_it_is_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn a_text_that_turns_the_text_behind_it_is_refused_wherever_it_is() {
+    let method = |change: Value| {
+        let mut method = sample()["methods"][0].clone();
+        let (method_fields, change) = (method.as_object_mut(), change.as_object());
+        method_fields.unwrap().extend(change.unwrap().clone());
+        json!([method])
+    };
+    for turned in [
+        "\u{202e}yaP",
+        "Acme \u{2066}Pay",
+        "\u{202a}Acme",
+        "Acme\u{2069}",
+    ] {
+        let option = json!([{"value": "1", "label": {"en": turned}}]);
+        for (place, text) in [
+            ("title", json!(turned)),
+            ("methods", method(json!({"wake": {"en": turned}}))),
+            (
+                "methods",
+                method(json!({"fields": [{"name": "bank", "label": {"fr": turned}}]})),
+            ),
+            (
+                "methods",
+                method(json!({"fields": [{"name": "bank", "options": option}]})),
+            ),
+            ("description", json!(turned)),
+        ] {
+            let mut manifest = sample();
+            manifest[place] = text;
+            let error = parsed(&manifest).expect_err(place).to_string();
+            assert!(error.contains("changes the direction"), "{place} {error}");
+        }
+        let option: FieldOption = serde_json::from_value(option[0].clone()).unwrap();
+        assert!(check_options(&[option], "answer").is_err());
+    }
+    // Hebrew, Arabic, and the marks that scripts need.
+    for text in [
+        "\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
+        "\u{627}\u{200f}!",
+        "a\u{200e}",
+    ] {
+        let mut manifest = sample();
+        manifest["title"] = json!(text);
+        parsed(&manifest).unwrap();
+    }
+}
+
+#[test]
 fn a_manifest_that_lies_about_what_it_has_is_refused_with_what_to_do() {
     assert_refused([
         ("/methods", json!([]), "has no method for it"),
