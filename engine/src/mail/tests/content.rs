@@ -236,10 +236,10 @@ async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_ba
     let room = Room::through(&server).await;
     let mut expected = 0;
     for (kind, advice) in [
-        (Kind::Payment, "Return it to the customer."),
+        (Kind::Payment, "Return XOF\u{a0}16,321 to the customer."),
         (
             Kind::Payout,
-            "Ask for it back before you send another payout.",
+            "Ask for XOF\u{a0}16,321 back before you send another payout.",
         ),
     ] {
         for (reasons, is_asked, is_taken_back) in [
