@@ -134,7 +134,15 @@ impl PageContext {
         let is_shown = is_named && (is_paid || label == received_label);
         if let Some(received) = received.filter(|_| !is_shown) {
             let amount = received.text(|amount| amount.written(written));
-            rows.push(self.row(received_label, amount).strong());
+            // Beside the amount of the success, the sum is that of all payments.
+            let label = match (label, self.tx.taken_back()) {
+                ("row-paid", TakenBack::Nothing) if received_label == "row-reported" => {
+                    "row-reported-all"
+                }
+                ("row-paid", _) if received_label == "row-received" => "row-received-all",
+                _ => received_label,
+            };
+            rows.push(self.row(label, amount).strong());
         }
         rows
     }
