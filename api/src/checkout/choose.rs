@@ -114,12 +114,10 @@ pub(super) fn page(
     };
     context.show(&Page {
         frame: match is_closed {
-            true => Frame {
-                time_left: None,
-                ..context
-                    .frame("closed-title")
-                    .with_cancel(Some(context.link("cancel", &[])))
-            },
+            true => context
+                .frame("closed-title")
+                .without_countdown()
+                .with_cancel(Some(context.link("cancel", &[]))),
             false => context.frame_of_step("choose-title", 1).with_notice(notice),
         },
         is_closed,

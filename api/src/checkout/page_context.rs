@@ -412,6 +412,14 @@ impl Frame {
         Self { notice, ..self }
     }
 
+    /// The same frame where there is nothing to decide in the time that is left.
+    pub fn without_countdown(self) -> Self {
+        Self {
+            time_left: None,
+            ..self
+        }
+    }
+
     pub fn with_order(self, order: Order) -> Self {
         let order = Some(order);
         Self { order, ..self }
