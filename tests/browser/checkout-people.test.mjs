@@ -109,9 +109,9 @@ test('how long an account to transfer to is valid is written in the words and th
     const time = page.locator('time[datetime]');
     assert.equal(Date.parse(await time.getAttribute('datetime')), expires);
     const part = (options) => new Intl.DateTimeFormat(locale, { timeZone: 'Africa/Lagos', ...options }).format(expires);
-    const day = `${part({ day: 'numeric' })} ${part({ month: 'long' })} ${part({ year: 'numeric' })}`;
-    const clock = part({ hour: '2-digit', minute: '2-digit' });
-    assert.match(await time.textContent(), new RegExp(`^${day},? (à |at )?${clock} ${zone}$`));
+    const day = `${part({ day: 'numeric' })}(er)? ${part({ month: 'long' })} ${part({ year: 'numeric' })}`;
+    const clock = part({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+    assert.match(await time.textContent(), new RegExp(`^${day}(,| à) ${clock} ${zone}$`));
     assert.deepEqual(await accessibilityProblems(page), []);
     await page.screenshot({ path: screenshotPath(`checkout-transfer-${lang}`), fullPage: true });
     await page.close();

@@ -16,7 +16,7 @@ test('with script off', async (t) => {
     const page = await context.newPage();
     const { id, checkout_url: url } = await server.initialize();
     await page.goto(url);
-    await page.getByRole('heading', { name: 'Comment souhaitez-vous payer ?' }).waitFor();
+    await page.getByRole('heading', { name: 'Comment souhaitez\u2011vous payer ?' }).waitFor();
     await page.getByRole('link', { name: 'English' }).click();
     await page.getByRole('heading', { name: 'How would you like to pay?' }).waitFor();
     await pay(page, url, PAYS);

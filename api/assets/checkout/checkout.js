@@ -88,17 +88,23 @@
   };
 
   // Moments in the reader's own time zone, with its name; without script they are given in UTC. The
-  // language is the page's, the region that of the browser's first locale of this language. The
-  // month is a word, so that no reader takes it for the day.
+  // form is that of the server; only the name of the zone follows the browser's region. The month
+  // is a word, so that no reader takes it for the day.
   const localTimes = () => {
     const { lang } = document.documentElement;
     const isOurs = (tag) => tag.toLowerCase().startsWith(`${lang}-`);
     const region = (navigator.languages || []).find(isOurs) || (lang === 'en' ? 'en-GB' : lang);
-    const format = new Intl.DateTimeFormat(region, { day: 'numeric', month: 'long', year: 'numeric',
-      hour: '2-digit', minute: '2-digit', timeZoneName: 'short' });
+    const written = lang === 'en' ? 'en-GB' : lang;
+    const format = (locale, options) => new Intl.DateTimeFormat(locale, options);
+    const day = format(written, { day: 'numeric', month: 'long', year: 'numeric' });
+    const clock = format(written, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+    const zones = format(region, { hour: 'numeric', timeZoneName: 'short' });
+    const zone = (at) => zones.formatToParts(at).find((part) => part.type === 'timeZoneName').value;
     each('time[datetime]', (time) => {
       const at = new Date(time.dateTime);
-      if (!Number.isNaN(at.getTime())) time.textContent = format.format(at);
+      if (Number.isNaN(at.getTime())) return;
+      const date = lang === 'fr' ? `${day.format(at).replace(/^1 /, '1er ')} à ` : `${day.format(at)}, `;
+      time.textContent = `${date}${clock.format(at)} ${zone(at)}`;
     });
   };
 

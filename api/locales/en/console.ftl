@@ -135,7 +135,18 @@ console-case-surplus = Too much was paid: the surplus is to be returned
 console-case-contradicting_success = Reports of the provider contradict each other
 console-case-ambiguous_provider_id = The provider uses one id twice
 console-case-success_contradicted = The provider took a success back
-console-case-amount_differs = Another amount came than was asked
+console-case-amount_differs = The amount differs or cannot be read
+console-case-difference = { $difference ->
+    [less] Less money moved than was asked
+    [more] More money moved than was asked
+    [same] The full amount moved, but is not confirmed as final
+    [currency] Money moved in another currency than was asked
+   *[unreadable] Money was reported without a readable amount
+ }
+console-second-payment = { $kind ->
+    [payout] To ask back: { $what }
+   *[payment] To return: { $what }
+ }
 console-case-no_final_answer = No final answer for three days
 console-case-unknown_after_restore = Not known since the restore
 console-decline-insufficient_funds = Not enough money
@@ -155,12 +166,16 @@ console-attempts = Attempts
 console-attempts-none = Nobody has tried to pay yet.
 console-result = Result
 console-provider-said = Message of the provider
+console-attempt-money = { $received } was reported for it later
+console-attempt-money-unreadable = Money was reported for it later, without a readable amount
 console-gateway = Gateway
 console-provider-status = Status “{ $status }”
 console-timeline = Timeline
 console-utc = times in UTC
 console-money = Money
 console-asked = Asked
+console-converted = Asked, converted
+console-markup = Mark-up, part of the rate
 console-received = Received
 console-reported = Reported
 console-paid-out = Paid out
@@ -195,7 +210,13 @@ console-event-attempt-in-doubt = The outcome is unknown
 console-event-attempt-not-sent = Nothing was sent
 console-event-attempt-declined = Declined
 console-event-attempt-succeeded = The provider reported success
-console-event-money-reported = The provider reported money of an ended attempt
+console-event-money-open = The provider reported money for the open attempt
+console-event-money-ended = The provider reported money for an ended attempt
+console-event-money-part-open = The provider reported a part of the money, for the open attempt
+console-event-money-part-ended = The provider reported a part of the money, for an ended attempt
+console-event-money-back-open = The provider reported a decline after money, for the open attempt
+console-event-money-back-ended = The provider reported a decline after money, for an ended attempt
+console-event-money-unreadable = The amount cannot be read.
 console-event-query-started = Query to the provider started
 console-event-query-planned = The next query was planned
 console-event-submission-resumed = Submission restarted after a stop
@@ -440,6 +461,7 @@ console-home-30-days = 30 days
 console-home-attention = Needs attention
 console-home-attention-none = Nothing needs your attention.
 console-home-case = { $amount }, opened { $opened }
+console-home-more-cases = More open cases: { $count }
 console-home-approvals = { $count ->
     [one] { $count } proposal waits for approval
    *[other] { $count } proposals wait for approval
@@ -536,6 +558,7 @@ console-live-actors = Transactions in memory
 console-submissions = Submissions in flight
 console-queue-webhooks = Webhooks to deliver
 console-queue-mails = Mails to send
+console-queue-oldest = { $depth }, oldest { $age }
 console-alert-damage = The store is damaged: { $damage }
 console-alert-store = The store cannot write now. Nothing new is accepted.
 console-alert-hold = The store was restored from a backup, and apps are held: no new attempt starts for them until an operator releases them with “switchyard release”.
@@ -554,12 +577,10 @@ console-breaker-closed = Closed
 console-short-of-funds = too little money at the provider
 console-success-rate = Succeeded
 console-faults = Faults of calls
-console-latency = Time to success, 24 h
+console-latency = Time to success of the connection, 24 h
 console-latency-value = half { $half }, 95% { $most }
 console-last-fault = Last fault
 console-last-fault-value = { $at }: { $message }
-console-oldest-webhook = Oldest webhook
-console-oldest-mail = Oldest mail
 console-more-pages = More pages
 console-gateways = Gateways
 console-gateways-text = A gateway is a plugin that speaks the protocol of one provider. Files in the folder of gateways appear here for inspection and consent.
@@ -622,7 +643,7 @@ console-cases-none-closed = No closed case matches.
 console-cases-incomplete = Some cases are missing from this list, because they cannot be read.
 console-cases-open = Open
 console-cases-closed = Closed
-console-opened = Opened (UTC)
+console-opened = Opened
 console-one-case = Case
 console-to-transaction = Transaction and timeline
 console-evidence = Evidence

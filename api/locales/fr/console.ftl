@@ -135,7 +135,18 @@ console-case-surplus = Trop payé : la différence est à rendre
 console-case-contradicting_success = Les déclarations du prestataire se contredisent
 console-case-ambiguous_provider_id = Le prestataire utilise deux fois le même identifiant
 console-case-success_contradicted = Le prestataire a repris un succès
-console-case-amount_differs = Un autre montant que demandé est arrivé
+console-case-amount_differs = Le montant diffère ou est illisible
+console-case-difference = { $difference ->
+    [less] Montant inférieur au montant demandé
+    [more] Montant supérieur au montant demandé
+    [same] Montant complet, mais pas confirmé comme définitif
+    [currency] Argent dans une autre devise que celle demandée
+   *[unreadable] Argent signalé sans montant lisible
+ }
+console-second-payment = { $kind ->
+    [payout] À récupérer : { $what }
+   *[payment] À rendre : { $what }
+ }
 console-case-no_final_answer = Pas de réponse définitive depuis trois jours
 console-case-unknown_after_restore = Inconnu depuis la restauration
 console-decline-insufficient_funds = Solde insuffisant
@@ -155,12 +166,16 @@ console-attempts = Tentatives
 console-attempts-none = Personne n’a encore essayé de payer.
 console-result = Résultat
 console-provider-said = Réponse du prestataire
+console-attempt-money = { $received } signalés ensuite pour elle
+console-attempt-money-unreadable = De l’argent a été signalé ensuite pour elle, sans montant lisible
 console-gateway = Passerelle
 console-provider-status = Statut « { $status } »
 console-timeline = Chronologie
 console-utc = heures en UTC
 console-money = Argent
 console-asked = Demandé
+console-converted = Demandé, converti
+console-markup = Marge, comprise dans le taux
 console-received = Reçu
 console-reported = Signalé
 console-paid-out = Versé
@@ -188,14 +203,20 @@ console-callback-received = Notification reçue
 console-event-initiated = Votre serveur l’a créé
 console-event-confirmed = Le payeur a confirmé
 console-event-attempt-started = Tentative commencée
-console-event-attempt-started-detail = { $gateway } : { $reason }
+console-event-attempt-started-detail = { $gateway } : connexion { $place } sur { $count }
 console-event-unusable-page = La page du prestataire ne peut pas être ouverte
 console-event-attempt-pending = Le prestataire la traite
 console-event-attempt-in-doubt = Le résultat est inconnu
 console-event-attempt-not-sent = Rien n’a été envoyé
 console-event-attempt-declined = Refusé
 console-event-attempt-succeeded = Le prestataire a signalé un succès
-console-event-money-reported = Le prestataire a signalé de l’argent pour une tentative terminée
+console-event-money-open = Le prestataire a signalé de l’argent pour la tentative ouverte
+console-event-money-ended = Le prestataire a signalé de l’argent pour une tentative terminée
+console-event-money-part-open = Le prestataire a signalé une partie de l’argent, pour la tentative ouverte
+console-event-money-part-ended = Le prestataire a signalé une partie de l’argent, pour une tentative terminée
+console-event-money-back-open = Le prestataire a signalé un refus après de l’argent, pour la tentative ouverte
+console-event-money-back-ended = Le prestataire a signalé un refus après de l’argent, pour une tentative terminée
+console-event-money-unreadable = Le montant est illisible.
 console-event-query-started = Question au prestataire envoyée
 console-event-query-planned = La prochaine question est prévue
 console-event-submission-resumed = Envoi repris après un arrêt
@@ -440,6 +461,7 @@ console-home-30-days = 30 jours
 console-home-attention = À traiter
 console-home-attention-none = Rien à traiter.
 console-home-case = { $amount }, ouvert le { $opened }
+console-home-more-cases = Autres dossiers ouverts : { $count }
 console-home-approvals = { $count ->
     [one] { $count } proposition attend une approbation
    *[other] { $count } propositions attendent une approbation
@@ -536,6 +558,7 @@ console-live-actors = Transactions en mémoire
 console-submissions = Envois en cours
 console-queue-webhooks = Webhooks à livrer
 console-queue-mails = Courriels à envoyer
+console-queue-oldest = { $depth }, le plus ancien { $age }
 console-alert-damage = Les données enregistrées sont endommagées : { $damage }
 console-alert-store = L’enregistrement est impossible pour le moment. Rien de nouveau n’est accepté.
 console-alert-hold = Les données viennent d’une sauvegarde et des applications sont retenues : aucune nouvelle tentative ne commence pour elles avant leur libération par un opérateur avec « switchyard release ».
@@ -554,12 +577,10 @@ console-breaker-closed = Fermé
 console-short-of-funds = trop peu d’argent chez le prestataire
 console-success-rate = Réussies
 console-faults = Appels en défaut
-console-latency = Délai de réussite, 24 h
+console-latency = Délai de réussite de la connexion, 24 h
 console-latency-value = moitié { $half }, 95 % { $most }
 console-last-fault = Dernier défaut
 console-last-fault-value = { $at } : { $message }
-console-oldest-webhook = Plus ancien webhook
-console-oldest-mail = Plus ancien courriel
 console-more-pages = Autres pages
 console-gateways = Passerelles
 console-gateways-text = Une passerelle est un module qui parle le protocole d’un prestataire. Les fichiers du dossier des passerelles apparaissent ici pour inspection et accord.
@@ -622,7 +643,7 @@ console-cases-none-closed = Aucun dossier clos ne correspond.
 console-cases-incomplete = Des dossiers manquent dans cette liste, car ils ne peuvent pas être lus.
 console-cases-open = Ouvert
 console-cases-closed = Clos
-console-opened = Ouvert le (UTC)
+console-opened = Ouvert le
 console-one-case = Dossier
 console-to-transaction = Transaction et chronologie
 console-evidence = Éléments

@@ -7,8 +7,8 @@ use url::Url;
 use super::crypto::{self, CryptoView};
 use super::leave::{shown_host, web_address};
 use super::page_context::{PageContext, Row};
-use super::wait::masked;
 use crate::pages::qr;
+use switchyard_core::directory::phone::masked;
 
 #[derive(Default)]
 pub struct ActionView {
@@ -46,6 +46,7 @@ pub fn words(context: &PageContext, action: &PayerAction) -> (String, String) {
     let text = match (word, action) {
         // The gateway then asks for the missing amount.
         ("crypto", _) if context.asks_for_rest() => rest(context),
+        ("transfer", _) if context.asks_for_rest() => context.say("wait-transfer-rest"),
         ("late", PayerAction::Transfer { .. }) => context.say("wait-late-transfer-text"),
         _ => context.say(&format!("wait-{word}-text")),
     };

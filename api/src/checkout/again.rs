@@ -13,7 +13,7 @@ use super::leave::way_back;
 use super::menu::PHONE;
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;
-use super::result::{paid_with, reason};
+use super::result::{fact, paid_with, reason};
 use crate::pages::messages;
 
 #[derive(Template)]
@@ -139,6 +139,24 @@ pub(super) fn page(context: &PageContext, attempt: &Attempt, sealed: &str) -> Re
         other: context.link("", &[("country", country), ("other", "1"), ("a", sealed)]),
         back: way_back(&context.tx).map(|back| (back.url, context.say_merchant("leave-button"))),
     })
+}
+
+/// What became of the failed attempt, without an offer to try again: for an app that is closed.
+/// `None`: no attempt failed.
+pub(super) fn outcome(context: &PageContext) -> Option<String> {
+    let attempt = failed(context)?;
+    let why = attempt.decline.as_ref().map(|decline| decline.reason);
+    let text = match why {
+        _ if attempt.state == AttemptState::NotSent => context.say("choose-unsent-text"),
+        _ if is_given_up(attempt) => context.say("choose-given-up"),
+        _ if attempt.settled.is_some() => context.say("result-settled-text"),
+        why => fact(
+            context.visitor.language,
+            why.unwrap_or(DeclineReason::ProviderUnavailable),
+        ),
+    };
+    let stop = if text.ends_with('.') { "" } else { "." };
+    Some(format!("{text}{stop} {}", context.about_money()))
 }
 
 /// Whether the attempt was called off for another way to pay: it has ended then, and not failed.

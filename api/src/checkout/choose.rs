@@ -22,6 +22,10 @@ struct Page {
     answers: Option<String>,
     again: String,
     empty: String,
+    /// Whether the app takes no payments: then there is nothing to choose.
+    is_closed: bool,
+    /// What became of the last attempt, on the page of such an app.
+    outcome: Option<String>,
 }
 
 pub(super) struct CountryRow {
@@ -101,13 +105,23 @@ pub(super) fn page(
         ),
         _ => context.say_merchant("choose-empty-text"),
     };
+    let is_closed = !context.app.is_enabled;
     let notice = match notice {
+        _ if is_closed => None,
         Some("method") => Some(context.say("notice-method")),
         Some("stale") => Some(context.say("notice-stale")),
         _ => None,
     };
     context.show(&Page {
-        frame: context.frame_of_step("choose-title", 1).with_notice(notice),
+        frame: match is_closed {
+            true => context
+                .frame("closed-title")
+                .without_countdown()
+                .with_cancel(Some(context.link("cancel", &[]))),
+            false => context.frame_of_step("choose-title", 1).with_notice(notice),
+        },
+        is_closed,
+        outcome: again::outcome(context).filter(|_| is_closed),
         countries,
         country: country.map(row),
         methods,

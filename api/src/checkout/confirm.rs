@@ -16,7 +16,8 @@ use super::menu::{PHONE, PaymentOption, country_name};
 use super::page_context::{Frame, PageContext, Row};
 use super::request::{CheckoutRequest, Selection};
 use super::step::{Step, current_step};
-use super::wait::{masked, masked_email};
+use super::wait::masked_email;
+use switchyard_core::directory::phone::masked;
 
 #[derive(Template)]
 #[template(path = "checkout/confirm.html")]
@@ -158,7 +159,7 @@ pub(super) fn page(
     let mut rows = vec![
         context.row("confirm-amount", &amount).strong(),
         context.row("confirm-merchant", &context.app.name),
-        context.row("confirm-for", &context.tx.description),
+        context.row("confirm-for", &context.tx.description).prose(),
         context.row("confirm-method", context.method_name(&method.code)),
     ];
     let charge = Charge {

@@ -11,7 +11,7 @@ use super::menu::{PHONE, country_name};
 use super::page_context::{Frame, PageContext};
 use super::request::{CheckoutRequest, Selection};
 use super::step::{Step, current_step};
-use super::wait::masked;
+use switchyard_core::directory::phone::masked;
 
 #[derive(Template)]
 #[template(path = "checkout/details.html")]
@@ -257,7 +257,7 @@ mod tests {
         for typed in [None, Some("")] {
             let (value, hint) = shown(typed);
             assert_eq!(value, "", "{typed:?}");
-            assert!(hint.contains("•••• 0000"), "{hint}");
+            assert!(hint.contains("••••\u{a0}0000"), "{hint}");
         }
         // A guess of the merchant's number is treated like any other number.
         for typed in ["0196111111", "+2290196111111", "+2290197000000"] {

@@ -14,8 +14,8 @@ use switchyard_gateway_host::manifest::FieldOption;
 
 use super::menu::{GatewayField, PHONE, PaymentOption, country_name};
 use super::page_context::PageContext;
-use super::wait::masked;
 use crate::pages::messages;
+use switchyard_core::directory::phone::masked;
 use switchyard_core::language::Language;
 
 /// Values by field name, as the payer typed them or as they will be used.
@@ -544,7 +544,7 @@ mod tests {
         let need = &needs(&context, &way, country("BJ").unwrap())[0];
         let hint = need.hint.as_deref().unwrap_or_default();
         assert!(
-            hint.contains("•••• 0000") && !hint.contains("197000000"),
+            hint.contains("••••\u{a0}0000") && !hint.contains("197000000"),
             "{hint}"
         );
         assert!(need.masked && !need.required);

@@ -4,7 +4,7 @@ use std::iter::once;
 
 use switchyard_core::charge::Charge;
 use switchyard_core::money::Amount;
-use switchyard_core::transaction::{Attempt, Case, PayerAction, State, TakenBack};
+use switchyard_core::transaction::{Attempt, Case, PayerAction, Received, State, TakenBack};
 
 use super::brand;
 use super::crypto;
@@ -135,11 +135,29 @@ impl PageContext {
         };
         let is_shown = is_named && (is_paid || label == received_label);
         if let Some(received) = received.filter(|_| !is_shown) {
-            let unreadable = self.say("money-unreadable");
-            let amount = received.text(&unreadable, |amount| amount.written(written));
-            rows.push(self.row(received_label, amount).strong());
+            rows.push(self.received_row(&received, label, received_label));
         }
         rows
+    }
+
+    /// The row of the received sum, below the amount under `label`.
+    fn received_row(
+        &self,
+        received: &Received,
+        label: &'static str,
+        received_label: &'static str,
+    ) -> Row {
+        let (written, unreadable) = (self.visitor.language, self.say("money-unreadable"));
+        let amount = received.text(&unreadable, |amount| amount.written(written));
+        // Beside the amount of the success, the sum is that of all payments.
+        let label = match (label, self.tx.taken_back()) {
+            ("row-paid", TakenBack::Nothing) if received_label == "row-reported" => {
+                "row-reported-all"
+            }
+            ("row-paid", _) if received_label == "row-received" => "row-received-all",
+            _ => received_label,
+        };
+        self.row(label, amount).strong()
     }
 
     /// The amount that was asked for, the rate and the mark-up; empty without a conversion.

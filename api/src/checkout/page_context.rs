@@ -120,7 +120,8 @@ pub struct TimeLeft {
 pub struct Row {
     pub name: String,
     pub value: String,
-    /// CSS class: `strong` for important rows, `fine` for long, rarely read ones, else empty.
+    /// CSS class: `strong` for important rows, `fine` for long, rarely read ones, `prose` for texts of
+    /// several lines, else empty.
     pub look: &'static str,
     /// ISO 8601, of a value that is a moment.
     pub time: Option<String>,
@@ -382,6 +383,13 @@ impl Row {
         }
     }
 
+    /// The same row, with a long text under its name.
+    pub fn prose(self) -> Self {
+        let is_long = self.value.chars().count() > PROSE_CHARACTERS;
+        let look = if is_long { "prose" } else { self.look };
+        Self { look, ..self }
+    }
+
     pub fn fine(self) -> Self {
         Self {
             look: "fine",
@@ -405,6 +413,14 @@ impl Row {
 impl Frame {
     pub fn with_notice(self, notice: Option<String>) -> Self {
         Self { notice, ..self }
+    }
+
+    /// The same frame where there is nothing to decide in the time that is left.
+    pub fn without_countdown(self) -> Self {
+        Self {
+            time_left: None,
+            ..self
+        }
     }
 
     pub fn with_order(self, order: Order) -> Self {
@@ -437,6 +453,9 @@ impl Frame {
         messages::say_with(self.lang, "secured", &[("service", &self.service)])
     }
 }
+
+/// A longer text takes several lines beside its name on a phone.
+const PROSE_CHARACTERS: usize = 60;
 
 /// Two letters that stand for a merchant without a picture.
 pub(super) fn initials(name: &str) -> String {

@@ -14,6 +14,7 @@ use super::step::current_step;
 #[template(path = "checkout/receipt.html")]
 struct Page {
     frame: Frame,
+    title: String,
     /// `None`: the provider took the success back.
     note: Option<String>,
     rows: Vec<Row>,
@@ -32,7 +33,7 @@ pub async fn get(request: CheckoutRequest) -> Response {
 pub(super) fn page(context: &PageContext) -> Response {
     let mut rows = context.money_rows();
     rows.push(context.row("row-merchant", &context.app.name));
-    rows.push(context.row("row-for", &context.tx.description));
+    rows.push(context.row("row-for", &context.tx.description).prose());
     rows.extend(paid_with(context));
     if let Some(at) = context.tx.success_at {
         let date = context.visitor.language.date(at);
@@ -44,9 +45,16 @@ pub(super) fn page(context: &PageContext) -> Response {
             .fine(),
     );
     let review = Some(open_cases(context)).filter(|text| !text.is_empty());
+    let is_taken_back = is_taken_back(&context.tx);
+    // A payment that was reported as failed has no receipt.
+    let title = context.say(match is_taken_back {
+        true => "result-review-title",
+        false => "receipt-title",
+    });
     context.show(&Page {
-        frame: context.frame("receipt-title").with_notice(review),
-        note: (!is_taken_back(&context.tx)).then(|| context.say_merchant("receipt-note")),
+        frame: context.frame_titled(&title).with_notice(review),
+        title,
+        note: (!is_taken_back).then(|| context.say_merchant("receipt-note")),
         rows,
     })
 }

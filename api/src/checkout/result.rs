@@ -14,8 +14,8 @@ use super::leave::way_back;
 use super::page_context::{Frame, PageContext, Row};
 use super::request::CheckoutRequest;
 use super::step::{Step, current_step, is_expired};
-use super::wait::masked;
 use crate::pages::messages;
+use switchyard_core::directory::phone::masked;
 use switchyard_core::language::Language;
 
 #[derive(Template)]
@@ -110,7 +110,7 @@ pub(super) fn page(context: &PageContext) -> Response {
             )
         }
         _ if is_expired(context) => ("expired", expired(context)),
-        _ => ("cancelled", context.say("result-cancelled-text")),
+        _ => ("cancelled", cancelled(context)),
     };
     let text = match &context.tx.state {
         State::Succeeded => text.trim_end().to_owned(),
@@ -234,6 +234,14 @@ fn expired(context: &PageContext) -> String {
     }
 }
 
+fn cancelled(context: &PageContext) -> String {
+    let text = context.say("result-cancelled-text");
+    match context.tx.surely_moved_no_money() {
+        true => format!("{text} {}", context.say_merchant("result-expired-text")),
+        false => text,
+    }
+}
+
 /// Reason of a decline in words, with what the payer can do next.
 pub(super) fn reason(language: Language, reason: Option<DeclineReason>) -> String {
     let reason = reason.unwrap_or(DeclineReason::ProviderUnavailable);
@@ -241,7 +249,8 @@ pub(super) fn reason(language: Language, reason: Option<DeclineReason>) -> Strin
     format!("{} {advice}", fact(language, reason))
 }
 
-fn fact(language: Language, reason: DeclineReason) -> String {
+/// Reason of a decline in words.
+pub(super) fn fact(language: Language, reason: DeclineReason) -> String {
     messages::say(language, &format!("reason-{}", reason.as_str()))
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
-use switchyard_core::transaction::{PayerAction, State, TakenBack};
+use switchyard_core::transaction::{CaseReason, PayerAction, State, TakenBack};
 
 use super::action::{self, ActionView};
 use super::code::{self, CodeForm};
@@ -206,11 +206,16 @@ fn headline(context: &PageContext, action: Option<&PayerAction>) -> (String, Str
         // attempt asks for.
         _ if context.is_in_question() => {
             let is_there = context.tx.taken_back() != TakenBack::All;
-            let title = match context.tx.received().filter(|_| is_there) {
-                Some(_) => "wait-held-title",
-                None => "wait-doubt-title",
-            };
-            (context.say(title), context.about_money())
+            let received = context.tx.received();
+            let is_seen = action_of(context) == Some(&PayerAction::Wait);
+            match received.filter(|_| is_there) {
+                Some(_) => (context.say("wait-held-title"), context.about_money()),
+                None if is_seen && context.tx.taken_back() == TakenBack::Nothing => (
+                    context.say("wait-seen-title"),
+                    context.say_merchant("wait-seen-long"),
+                ),
+                None => (context.say("wait-doubt-title"), long_doubt(context)),
+            }
         }
         (State::AwaitingProvider, _) if code_is_away => (
             context.say("wait-code-away-title"),
@@ -236,21 +241,26 @@ fn headline(context: &PageContext, action: Option<&PayerAction>) -> (String, Str
     }
 }
 
+/// The payer's action of the attempt that counts.
+fn action_of(context: &PageContext) -> Option<&PayerAction> {
+    context.tx.current_attempt()?.payer_action.as_ref()
+}
+
+/// What is known about money, and whom to ask once the provider has been silent for days.
+fn long_doubt(context: &PageContext) -> String {
+    let about = context.about_money();
+    let mut open = context.tx.cases.iter().filter(|case| case.closed.is_none());
+    match open.any(|case| case.reason == CaseReason::NoFinalAnswer) {
+        true => format!("{about} {}", context.say_merchant("wait-no-answer")),
+        false => about,
+    }
+}
+
 /// The text after the sentences about the part that came or was seen, if one was.
 fn after_part(context: &PageContext, (title, text): (String, String)) -> (String, String) {
     let parts = [context.part_so_far(), context.seen_so_far()];
     let sentences: Vec<_> = parts.into_iter().flatten().chain([text]).collect();
     (title, sentences.join(" "))
-}
-
-/// The last four digits of a number: enough to know one's own, on a page that stays open or is
-/// shown around.
-pub(super) fn masked(number: &str) -> String {
-    let tail = number.len().saturating_sub(4);
-    match number.get(tail..) {
-        Some(last) if tail > 0 => format!("•••• {last}"),
-        _ => number.to_owned(),
-    }
 }
 
 /// The first letter of an e-mail address and its domain.
@@ -266,25 +276,12 @@ pub(super) fn masked_email(address: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{masked, masked_email};
+    use super::masked_email;
 
     #[test]
     fn an_email_address_is_shown_by_its_first_letter_and_its_domain() {
         assert_eq!(masked_email("awa.diop@example.com"), "a•••@example.com");
         assert_eq!(masked_email("é@b@example.com"), "é•••@example.com");
         assert_eq!(masked_email("nobody"), "•••");
-    }
-
-    #[test]
-    fn a_number_is_shown_by_its_end() {
-        let table = [
-            ("+2290197000000", "•••• 0000"),
-            ("1234", "1234"),
-            ("", ""),
-            ("é12345", "•••• 2345"),
-        ];
-        for (number, shown) in table {
-            assert_eq!(masked(number), shown);
-        }
     }
 }

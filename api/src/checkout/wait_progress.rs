@@ -106,9 +106,13 @@ pub fn view(context: &PageContext, wake: Option<String>) -> Option<WaitProgress>
             .filter(|_| wakes && attempt.state != AttemptState::InDoubt),
         wake_title: context.say(match attempt.payer_action {
             Some(PayerAction::Redirect { .. }) => "wake-page-title",
-            _ => "wake-title",
+            // A prompt comes, or a code.
+            Some(
+                PayerAction::ConfirmOnPhone { auto: true, .. } | PayerAction::EnterCode { .. },
+            ) => "wake-title",
+            _ => "wake-plain-title",
         }),
-        ways_out: if overdue && can_end && !is_over {
+        ways_out: if overdue && can_end && !is_over && context.app.is_enabled {
             ways_out(context, attempt)
         } else {
             Vec::new()
@@ -230,7 +234,8 @@ fn states_way_out(context: &PageContext, attempt: &Attempt) -> bool {
 /// time to pay with this link is over by then.
 fn way_out_later(context: &PageContext, attempt: &Attempt) -> Option<String> {
     let from = attempt.may_be_given_up_at();
-    let is_offered = is_uncertain(context, attempt) && !is_last(context, from);
+    let is_open = context.app.is_enabled && !is_last(context, from);
+    let is_offered = is_uncertain(context, attempt) && is_open;
     is_offered.then(|| context.say_with("out-later", &[("minutes", &minutes_until(context, from))]))
 }
 
@@ -262,6 +267,9 @@ fn ways_out(context: &PageContext, attempt: &Attempt) -> Vec<(&'static str, Stri
 fn explain(context: &PageContext, attempt: &Attempt) -> String {
     if is_last(context, context.now) {
         return context.say("out-time-over");
+    }
+    if !context.app.is_enabled {
+        return context.say_merchant("out-closed");
     }
     match attempt.ends_at().filter(|_| !attempt.candidate.can_cancel) {
         Some(end) if end <= context.now => context.say("attempt-over"),
@@ -534,7 +542,7 @@ mod tests {
         assert!(wait_progress.ways_out.is_empty() && !wait_progress.is_stuck);
         let explain = wait_progress.explain.unwrap();
         assert!(
-            explain.contains("The time to pay with this link is over"),
+            explain.contains("The time to choose another way to pay is over"),
             "{explain}"
         );
         assert!(explain.contains("cancel the payment below"), "{explain}");

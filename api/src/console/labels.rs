@@ -4,6 +4,7 @@ use switchyard_core::directory::Directory;
 use switchyard_core::money::Amount;
 use switchyard_core::transaction::{Kind, State, TakenBack, Transaction};
 
+use super::case_names::attention_name;
 use super::text::Text;
 
 /// Status of a transaction: a word with an icon of its own shape.
@@ -59,8 +60,8 @@ pub fn badge(tx: &Transaction, text: Text) -> Badge {
 /// Detail beside the status: an open case, money that does not match, the reason of a failure.
 /// `None`: the status says it all.
 pub fn detail(tx: &Transaction, text: Text) -> Option<String> {
-    if let Some(reason) = tx.attention() {
-        return Some(text.say(&format!("console-case-{}", reason.as_str())));
+    if let Some(name) = attention_name(tx, text) {
+        return Some(name);
     }
     match tx.taken_back() {
         TakenBack::Nothing => {}

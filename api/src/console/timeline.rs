@@ -1,13 +1,18 @@
 //! Timeline of a transaction in the reader's words: steps, calls to providers and callbacks.
 
+use std::collections::BTreeSet;
+
+use switchyard_core::language::Language;
 use switchyard_core::money::Amount;
 use switchyard_core::transaction::Transaction;
 use switchyard_engine::callback::CallbackState;
 
+use super::case_names::case_name_by_id;
 use super::text::Text;
-use crate::operator::contract::attempts::PayerAction;
+use crate::operator::contract;
+use crate::operator::contract::attempts::{Attempt, PayerAction};
 use crate::operator::contract::callbacks::Callback;
-use crate::operator::contract::timeline::{Event, ProviderCall, TimelineEntry};
+use crate::operator::contract::timeline::{Event, MoneyReport, ProviderCall, TimelineEntry};
 
 /// Entry of the timeline.
 pub struct Entry {
@@ -22,6 +27,8 @@ pub struct Entry {
     pub offset: String,
     pub title: String,
     pub detail: String,
+    /// Language of the detail, if it is not the reader's.
+    pub detail_language: Option<&'static str>,
     /// Request and response, or a callback, without secrets.
     pub raw: Option<String>,
     /// Name of the link that opens the raw text.
@@ -45,9 +52,10 @@ pub fn entries(
     text: Text,
     may_see_raw: bool,
 ) -> Vec<Entry> {
-    let entry = |entry: &TimelineEntry| {
+    let ended = ended_attempts(timeline);
+    let entry = |(entry, is_ended): (&TimelineEntry, bool)| {
         let at = entry.at().0;
-        let (statement, raw) = statement_of(entry, text);
+        let (statement, raw) = statement_of(entry, tx, is_ended, text);
         let iso = at.to_string();
         Entry {
             class: statement.class,
@@ -57,6 +65,11 @@ pub fn entries(
             offset: offset(at.since(tx.created_at).as_secs()),
             title: text.say(statement.message),
             detail: statement.detail,
+            // The engine's notes about callbacks are English.
+            detail_language: match entry {
+                TimelineEntry::Callback { .. } if text.language() != Language::En => Some("en"),
+                _ => None,
+            },
             raw_label: match entry {
                 TimelineEntry::Callback { .. } => text.say("console-raw-callback"),
                 _ => text.say("console-raw-call"),
@@ -64,12 +77,54 @@ pub fn entries(
             raw: raw.filter(|_| may_see_raw),
         }
     };
-    timeline.iter().map(entry).collect()
+    timeline.iter().zip(ended).map(entry).collect()
 }
 
-fn statement_of(entry: &TimelineEntry, text: Text) -> (Statement, Option<String>) {
+/// Of each entry, whether it reports money of an attempt that had ended before.
+fn ended_attempts(timeline: &[TimelineEntry]) -> Vec<bool> {
+    let mut over = BTreeSet::new();
+    let is_ended = |entry: &TimelineEntry| match entry {
+        TimelineEntry::Event { event, .. } => match event {
+            Event::AttemptDeclined { attempt, .. }
+            | Event::AttemptNotSent { attempt, .. }
+            | Event::AttemptSucceeded { attempt, .. } => {
+                over.insert(*attempt);
+                false
+            }
+            Event::OperatorActed {
+                settled: Some(settled),
+                ..
+            } => {
+                over.insert(settled.attempt);
+                false
+            }
+            Event::MoneyReported { attempt, .. } => over.contains(attempt),
+            _ => false,
+        },
+        TimelineEntry::Exchange { .. } | TimelineEntry::Callback { .. } => false,
+    };
+    timeline.iter().map(is_ended).collect()
+}
+
+/// `is_ended`: whether it reports money of an attempt that had ended before.
+fn statement_of(
+    entry: &TimelineEntry,
+    tx: &Transaction,
+    is_ended: bool,
+    text: Text,
+) -> (Statement, Option<String>) {
     match entry {
-        TimelineEntry::Event { event, .. } => (event_statement(event, text), None),
+        TimelineEntry::Event { event, .. } => match event {
+            Event::MoneyReported { report, .. } => (money_statement(report, is_ended, text), None),
+            Event::CaseOpened { case } => {
+                let name = case_name_by_id(tx, case.id, case.reason, text);
+                (
+                    of("warn", "i-warning", "console-event-case-opened", name),
+                    None,
+                )
+            }
+            _ => (event_statement(event, text), None),
+        },
         TimelineEntry::Exchange { exchange, .. } => {
             (call_statement(exchange, text), Some(raw(exchange)))
         }
@@ -107,17 +162,11 @@ fn event_statement(event: &Event, text: Text) -> Statement {
     match event {
         Event::Initiated {} => plain("i-in", "console-event-initiated", none()),
         Event::Confirmed { .. } => plain("i-person", "console-event-confirmed", none()),
-        Event::AttemptStarted { attempt } => {
-            let title = &attempt.candidate.gateway_title;
-            let detail = text.with(
-                "console-event-attempt-started-detail",
-                &[
-                    ("gateway", title),
-                    ("reason", &attempt.decision.chosen_because),
-                ],
-            );
-            plain("i-out", "console-event-attempt-started", detail)
-        }
+        Event::AttemptStarted { attempt } => plain(
+            "i-out",
+            "console-event-attempt-started",
+            choice(attempt, text),
+        ),
         Event::AttemptPending {
             payer_action: Some(PayerAction::UnusablePage { why }),
             ..
@@ -174,12 +223,6 @@ fn event_statement(event: &Event, text: Text) -> Statement {
 fn later_event_statement(event: &Event, text: Text) -> Statement {
     let none = String::new;
     match event {
-        Event::MoneyReported { .. } => of(
-            "warn",
-            "i-warning",
-            "console-event-money-reported",
-            String::new(),
-        ),
         Event::QueryStarted { .. } => {
             plain("i-search", "console-event-query-started", String::new())
         }
@@ -207,15 +250,54 @@ fn later_event_statement(event: &Event, text: Text) -> Statement {
         ),
         Event::Cancelled { .. } => plain("i-cancelled", "console-event-cancelled", none()),
         Event::Processed {} => plain("i-paid", "console-event-processed", none()),
-        Event::CaseOpened { case } => of(
-            "warn",
-            "i-warning",
-            "console-event-case-opened",
-            text.say(&format!("console-case-{}", case.reason.as_str())),
-        ),
         Event::CaseAmended { .. } => of("warn", "i-warning", "console-event-case-amended", none()),
         _ => plain("i-paid", "console-event-case-closed", none()),
     }
+}
+
+/// What a provider reported about money, and for which attempt.
+fn money_statement(report: &MoneyReport, is_ended: bool, text: Text) -> Statement {
+    let written = |amount: &contract::Amount| {
+        Amount::from_minor(amount.minor, amount.currency).with_code(text.language())
+    };
+    let (message, detail) = match (report, is_ended) {
+        (MoneyReport::Moved { amount, .. }, _) => {
+            let unreadable = || text.say("console-event-money-unreadable");
+            let detail = amount.as_ref().map_or_else(unreadable, written);
+            match is_ended {
+                true => ("console-event-money-ended", detail),
+                false => ("console-event-money-open", detail),
+            }
+        }
+        (MoneyReport::Part { amount, .. }, true) => {
+            ("console-event-money-part-ended", written(amount))
+        }
+        (MoneyReport::Part { amount, .. }, false) => {
+            ("console-event-money-part-open", written(amount))
+        }
+        (MoneyReport::TakenBack { .. }, true) => ("console-event-money-back-ended", String::new()),
+        (MoneyReport::TakenBack { .. }, false) => ("console-event-money-back-open", String::new()),
+    };
+    of("warn", "i-warning", message, detail)
+}
+
+/// Gateway of an attempt and the reason for its choice: the engine's own words in English,
+/// otherwise its place among the connections.
+fn choice(attempt: &Attempt, text: Text) -> String {
+    let (candidate, decision) = (&attempt.candidate, &attempt.decision);
+    let mut considered = decision.considered.iter();
+    let place = considered.position(|one| one.connection == candidate.connection);
+    let place = place.map_or(1, |place| place + 1).to_string();
+    let count = decision.considered.len().max(1).to_string();
+    text.with(
+        "console-event-attempt-started-detail",
+        &[
+            ("gateway", &candidate.gateway_title),
+            ("reason", &decision.chosen_because),
+            ("place", &place),
+            ("count", &count),
+        ],
+    )
 }
 
 fn call_statement(call: &ProviderCall, text: Text) -> Statement {
@@ -285,7 +367,6 @@ fn offset(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use switchyard_core::language::Language;
 
     use super::*;
 
@@ -310,6 +391,71 @@ mod tests {
             assert_eq!(text.say(statement.message), title);
             assert_eq!(statement.detail, "Its address has no host.");
         }
+    }
+
+    fn event(value: serde_json::Value) -> TimelineEntry {
+        serde_json::from_value(json!({
+            "at": "2026-11-20T10:00:00.000000Z", "version": 1, "event": value,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_report_of_money_says_what_was_reported_and_for_which_attempt() {
+        let (one, two) = (
+            "atm_01jd2nq3v4k5m6n7p8q9r0s1t2",
+            "atm_01jd2nq3v4k5m6n7p8q9r0s1t3",
+        );
+        let amount = json!({ "minor": 5_000, "currency": "XOF" });
+        let moved = |attempt: &str, amount: serde_json::Value| {
+            let report = json!({ "type": "moved", "provider_id": null, "amount": amount });
+            event(json!({ "type": "money_reported", "attempt": attempt, "report": report }))
+        };
+        let back = json!({ "type": "taken_back", "provider_id": null });
+        let decline = json!({ "reason": "other", "retryable": false, "provider_message": null });
+        let timeline = [
+            moved(one, serde_json::Value::Null),
+            event(json!({ "type": "attempt_declined", "attempt": one, "decline": decline })),
+            moved(two, amount.clone()),
+            moved(one, amount),
+            event(json!({ "type": "money_reported", "attempt": one, "report": back })),
+        ];
+        let text = Text(Language::En);
+        let said: Vec<_> = timeline
+            .iter()
+            .zip(ended_attempts(&timeline))
+            .filter_map(|(entry, is_ended)| {
+                let TimelineEntry::Event {
+                    event: Event::MoneyReported { report, .. },
+                    ..
+                } = entry
+                else {
+                    return None;
+                };
+                let statement = money_statement(report, is_ended, text);
+                Some((text.say(statement.message), statement.detail))
+            })
+            .collect();
+        let expected = [
+            (
+                "The provider reported money for the open attempt",
+                "The amount cannot be read.",
+            ),
+            (
+                "The provider reported money for the open attempt",
+                "XOF\u{a0}5\u{a0}000",
+            ),
+            (
+                "The provider reported money for an ended attempt",
+                "XOF\u{a0}5\u{a0}000",
+            ),
+            (
+                "The provider reported a decline after money, for an ended attempt",
+                "",
+            ),
+        ];
+        let expected = expected.map(|(title, detail)| (title.to_owned(), detail.to_owned()));
+        assert_eq!(said, expected);
     }
 
     #[test]

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::Path;
 use axum::response::Response;
+use switchyard_core::charge::Charge;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{Attempt, AttemptState, Kind, State as Stage, Transaction};
 use switchyard_users::Action;
 
+use super::case_names::second_payments;
 use super::frame::Frame;
 use super::installation::resolution::can_resolve;
 use super::labels::{self, Badge, Sum};
@@ -30,6 +32,10 @@ struct Shown {
     money: String,
     description: String,
     detail: Option<String>,
+    /// Whether a case is open, which the detail then names.
+    has_case: bool,
+    /// Second payments, which are to be returned.
+    second_payments: Vec<String>,
     attempts: Vec<AttemptRow>,
     entries: Vec<Entry>,
     rows: Vec<Row>,
@@ -122,6 +128,8 @@ fn view(page: &Page, tx: &Transaction, entries: Vec<Entry>, may_see: bool) -> Sh
         money: labels::about_money(tx, text),
         description: tx.description.clone(),
         detail: labels::detail(tx, text),
+        has_case: tx.attention().is_some(),
+        second_payments: second_payments(tx, page.state.engine().directory(), text),
         attempts: attempts(page, tx),
         entries,
         rows: money_rows(tx, text),
@@ -180,6 +188,7 @@ const fn row(name: String, value: String) -> Row {
 fn money_rows(tx: &Transaction, text: Text) -> Vec<Row> {
     let write = |amount: switchyard_core::money::Amount| amount.with_code(text.language());
     let mut rows = vec![row(text.say("console-asked"), write(tx.amount))];
+    rows.extend(conversion_rows(tx, text));
     if let Some(received) = tx.received() {
         let label = match (tx.is_received_sum_disputed(), tx.kind()) {
             (true, _) => "console-reported",
@@ -208,6 +217,23 @@ fn money_rows(tx: &Transaction, text: Text) -> Vec<Row> {
             is_total: true,
         });
     }
+    rows
+}
+
+/// The amount that was asked for in the currency of the money, the rate and the mark-up. Empty
+/// without a conversion.
+fn conversion_rows(tx: &Transaction, text: Text) -> Vec<Row> {
+    let (charge, language) = (Charge::of(tx), text.language());
+    let Some(rate) = charge.rate(language) else {
+        return Vec::new();
+    };
+    let due = charge.due.with_code(language);
+    let mut rows = vec![
+        row(text.say("console-converted"), due),
+        row(text.say("console-rate"), rate),
+    ];
+    let markup = charge.markup(language);
+    rows.extend(markup.map(|markup| row(text.say("console-markup"), markup)));
     rows
 }
 
@@ -278,6 +304,40 @@ fn attempt_badge(attempt: &Attempt, kind: Kind, text: Text) -> Badge {
 
 /// Reason of an attempt's end or doubt, in the provider's words where there are any.
 fn provider_text(attempt: &Attempt, text: Text) -> String {
+    let decline = decline_text(attempt, text);
+    match money_of_ended(attempt, text) {
+        Some(money) if decline.is_empty() => money,
+        Some(money) => format!("{decline} · {money}"),
+        None => decline,
+    }
+}
+
+/// Money that the provider reported for an attempt that ended without a success.
+fn money_of_ended(attempt: &Attempt, text: Text) -> Option<String> {
+    let is_ended = matches!(
+        attempt.state,
+        AttemptState::Declined | AttemptState::NotSent
+    );
+    let charges = attempt
+        .charges
+        .iter()
+        .filter(|charge| !charge.is_taken_back);
+    let mut charges = charges.filter(|_| is_ended).peekable();
+    charges.peek()?;
+    let amounts = charges.filter_map(|charge| charge.amount);
+    let amounts: Vec<_> = amounts
+        .map(|amount| amount.with_code(text.language()))
+        .collect();
+    Some(match amounts.is_empty() {
+        true => text.say("console-attempt-money-unreadable"),
+        false => {
+            let sum = amounts.join(" + ");
+            text.with("console-attempt-money", &[("received", &sum)])
+        }
+    })
+}
+
+fn decline_text(attempt: &Attempt, text: Text) -> String {
     if let Some(decline) = &attempt.decline {
         let message = decline.provider_message.as_ref();
         let reason = format!("console-decline-{}", decline.reason.as_str());

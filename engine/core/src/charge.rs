@@ -77,11 +77,13 @@ impl<'a> Charge<'a> {
     }
 }
 
-/// A rate with six significant digits, as `language` writes it.
+/// A rate with six significant digits, as `language` writes it: `1 EUR = 655.957 XOF`, and with `≈`
+/// where it has more.
 pub fn rate(conversion: &Conversion, from: Currency, language: Language) -> String {
     let to = conversion.way.last().map_or("", |to| to.code());
     format!(
-        "1\u{a0}{from} = {}\u{a0}{to}",
+        "1\u{a0}{from} {} {}\u{a0}{to}",
+        conversion.rate.sign(),
         conversion.rate.written(language)
     )
 }

@@ -82,14 +82,9 @@ impl Language {
         }
     }
 
-    /// The time of day of a moment to the minute, in UTC: `16:20`, `16 h 20`.
+    /// The time of day of a moment to the minute, in UTC, as in [`Self::date`]: `16:20`.
     pub fn time_of_day(self, at: Timestamp) -> String {
-        let text = at.to_string();
-        let part = |range| text.get(range).unwrap_or_default();
-        match self {
-            Self::En => format!("{}:{}", part(11..13), part(14..16)),
-            Self::Fr => format!("{}\u{a0}h\u{a0}{}", part(11..13), part(14..16)),
-        }
+        at.to_string().get(11..16).unwrap_or_default().to_owned()
     }
 
     const fn weekdays(self) -> [&'static str; WEEKDAYS] {
@@ -180,7 +175,7 @@ mod tests {
         assert_eq!(Language::En.day(at), "Tuesday 24 November 2026");
         assert_eq!(Language::Fr.day(at), "mardi 24 novembre 2026");
         assert_eq!(Language::En.time_of_day(at), "16:14");
-        assert_eq!(Language::Fr.time_of_day(at), "16\u{a0}h\u{a0}14");
+        assert_eq!(Language::Fr.time_of_day(at), "16:14");
         let first = Timestamp::from_seconds(0);
         assert_eq!(Language::En.day(first), "Thursday 1 January 1970");
         assert_eq!(Language::Fr.day(first), "jeudi 1er janvier 1970");

@@ -207,11 +207,20 @@ impl<'a> Content<'a> {
             ("until", &until),
         ];
         let say = |part: &str| message(mail.language, &format!("{name}-{part}"), &values);
+        // The account of the service itself has the service's name.
+        let is_of_service = matches!(
+            mail.reason,
+            AccountMailReason::Invitation { account: None, .. }
+        );
         Self {
             language: mail.language,
             service: &from.service,
             subject: render::one_line(&say("subject")),
-            text: say("text"),
+            text: say(if is_of_service {
+                "service-text"
+            } else {
+                "text"
+            }),
             button: say("button"),
             link,
             valid: message(mail.language, valid, &values),

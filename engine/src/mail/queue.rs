@@ -83,8 +83,15 @@ fn with_names(letter: &QueuedMail, directory: &Directory) -> QueuedMail {
         })
     };
     let method = letter.method.as_ref();
+    let mut second_payments = letter.second_payments.clone();
+    for payment in &mut second_payments {
+        if let Some(name) = name(&payment.method) {
+            payment.method = name;
+        }
+    }
     QueuedMail {
         method: method.map(|code| name(code).unwrap_or_else(|| code.clone())),
+        second_payments,
         ..letter.clone()
     }
 }

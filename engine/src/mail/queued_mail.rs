@@ -5,8 +5,6 @@
 //! delivery  m <environment> <mail 16>      the mail and its result as JSON, once it has ended
 //! ```
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use super::account_mail::AccountMail;
@@ -14,12 +12,14 @@ use super::messages::message;
 use super::news::MoneyNews;
 use crate::access::App;
 use switchyard_core::charge::Charge;
+use switchyard_core::directory::phone;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, MailId, TransactionId};
 use switchyard_core::language::{Language, without_embeddings};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
-    CaseReason, Kind, MailTo, State, Status, TakenBack, Transaction,
+    Attempt, CaseReason, DeclineReason, Difference, Kind, MailTo, State, Status, TakenBack,
+    Transaction,
 };
 use switchyard_store::{Batch, Key, KeyRange, KeyReader, Table};
 use switchyard_system::ids::Ids;
@@ -67,6 +67,9 @@ pub struct QueuedMail {
     /// Difference of the reported amount, in a mail about a case `amount_differs`.
     #[serde(default)]
     pub difference: Option<Difference>,
+    /// Second payments, in a mail about a case `paid_twice`.
+    #[serde(default)]
+    pub second_payments: Vec<SecondPayment>,
     /// Part of the reported money that the providers took back.
     #[serde(default)]
     pub taken_back: TakenBack,
@@ -172,45 +175,81 @@ impl Money {
     }
 }
 
-/// Difference between the amount that a provider reported and the amount of the attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Difference {
-    Less,
-    /// Full amount, without a final result.
-    Same,
-    More,
-    Currency,
-    /// Reported money without a readable amount.
-    Unreadable,
+/// Payment that is to be returned, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecondPayment {
+    /// Code of the method.
+    pub method: String,
+    /// `None`: the provider named no readable amount.
+    pub amount: Option<String>,
+    /// Number of the payer, masked.
+    pub number: Option<String>,
 }
 
-impl Difference {
-    /// Difference of the latest case `amount_differs`.
-    fn of(tx: &Transaction) -> Option<Self> {
-        let mut latest = tx.cases.iter().rev();
-        let case = latest.find(|case| case.reason == CaseReason::AmountDiffers)?;
-        let asked = tx.attempt_of(case)?.amount;
-        Some(match case.amount {
-            None => Self::Unreadable,
-            Some(amount) if amount.currency() != asked.currency() => Self::Currency,
-            Some(amount) => match amount.minor().cmp(&asked.minor()) {
-                Ordering::Less => Self::Less,
-                Ordering::Equal => Self::Same,
-                Ordering::Greater => Self::More,
-            },
-        })
+impl SecondPayment {
+    fn all_of(tx: &Transaction, language: Language) -> Vec<Self> {
+        let payments = tx.second_payments().map(|(case, attempt)| Self {
+            method: attempt.method.clone(),
+            amount: case.amount.map(|amount| amount.written(language)),
+            number: attempt.phone.as_deref().map(phone::masked),
+        });
+        payments.collect()
     }
 
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Less => "less",
-            Self::Same => "same",
-            Self::More => "more",
-            Self::Currency => "currency",
-            Self::Unreadable => "unreadable",
-        }
+    /// The parts that are known, with commas between.
+    pub fn text(&self) -> String {
+        let parts = [
+            Some(&self.method),
+            self.amount.as_ref(),
+            self.number.as_ref(),
+        ];
+        let parts: Vec<_> = parts.into_iter().flatten().map(String::as_str).collect();
+        parts.join(", ")
     }
+}
+
+/// Difference of the latest case `amount_differs`.
+fn difference(tx: &Transaction) -> Option<Difference> {
+    let mut latest = tx.cases.iter().rev();
+    let case = latest.find(|case| case.reason == CaseReason::AmountDiffers)?;
+    Difference::of(tx, case)
+}
+
+/// Reason of a failure in the language of the mail, with the provider's own words where it gave
+/// some. `None`: it has not failed, or money came after that or may have come: then the reason is
+/// no longer true.
+fn failure_reason(tx: &Transaction, language: Language) -> Option<String> {
+    let State::Failed(failure) = &tx.state else {
+        return None;
+    };
+    if !tx.surely_moved_no_money() {
+        return None;
+    }
+    let words = Some(failure.message.as_str());
+    let is_by_person = |attempt: &Attempt| attempt.settled.as_deref() == words;
+    if tx.attempts.iter().any(is_by_person) {
+        return Some(failure.message.clone());
+    }
+    let declines = || {
+        tx.attempts
+            .iter()
+            .filter_map(|attempt| attempt.decline.as_ref())
+    };
+    let is_stopped = failure.reason == DeclineReason::NotPermitted
+        && declines().all(|decline| decline.reason != failure.reason);
+    let name = match is_stopped {
+        true => "reason-stopped".to_owned(),
+        false => format!("reason-{}", failure.reason.as_str()),
+    };
+    let reason = message(language, &name, &[]);
+    let is_said = declines().any(|decline| decline.provider_message.as_deref() == words);
+    Some(match is_said {
+        true => {
+            let values = [("reason", reason.as_str()), ("message", &failure.message)];
+            message(language, "reason-said", &values)
+        }
+        false => reason,
+    })
 }
 
 /// Mail that was sent or abandoned.
@@ -302,7 +341,11 @@ fn letter(
         news,
         difference: case
             .filter(|case| *case == CaseReason::AmountDiffers)
-            .and_then(|_| Difference::of(tx)),
+            .and_then(|_| difference(tx)),
+        second_payments: match (case, news) {
+            (Some(CaseReason::PaidTwice), None) => SecondPayment::all_of(tx, language),
+            _ => Vec::new(),
+        },
         taken_back: tx.taken_back(),
         is_disputed: tx.is_received_sum_disputed(),
         attention: tx.attention(),
@@ -315,11 +358,7 @@ fn letter(
         .into_owned(),
         customer_email: tx.customer.email.clone(),
         method: tx.method().map(str::to_owned),
-        reason: match &tx.state {
-            // After money arrived, or may have, the reason is no longer true.
-            State::Failed(failure) if tx.surely_moved_no_money() => Some(failure.message.clone()),
-            _ => None,
-        },
+        reason: failure_reason(tx, language),
         ended_at: now,
         enqueued_at: now,
         attempts: 0,

@@ -11,13 +11,13 @@ use lettre::message::{Attachment, Mailbox, MultiPart, SinglePart};
 
 use super::messages::message;
 use super::news::MoneyNews;
-use super::queued_mail::{Difference, Money, QueuedMail, Recipient};
+use super::queued_mail::{Money, QueuedMail, Recipient, SecondPayment};
 use crate::access::Logo;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::MailId;
 use switchyard_core::language::Language;
 use switchyard_core::time::Timestamp;
-use switchyard_core::transaction::{CaseReason, Kind, Status, TakenBack};
+use switchyard_core::transaction::{CaseReason, Difference, Kind, Status, TakenBack};
 
 /// Error while rendering a mail.
 #[derive(Debug, thiserror::Error)]
@@ -197,7 +197,7 @@ impl<'a> Content<'a> {
         let letter = self.letter;
         let (kind, heading) = match (letter.news, letter.status) {
             (Some(news), _) => ("over", news.heading()),
-            _ if letter.case.is_some() => ("over", "heading-case"),
+            _ if letter.case.is_some() => ("ask", "heading-case"),
             (None, Status::Success) => ("good", "heading-success"),
             (None, Status::Failed) => ("bad", "heading-failed"),
             (None, Status::Cancelled | Status::Initiated | Status::Pending) => {
@@ -221,6 +221,7 @@ pub(super) fn heading_ground(kind: &str) -> &'static str {
     match kind {
         "good" => "#1a7f4b",
         "bad" => "#b3261e",
+        "ask" => "#8a5300",
         _ => "#5f6368",
     }
 }
@@ -308,8 +309,7 @@ impl QueuedMail {
                     TakenBack::Nothing => "received",
                 };
                 let moved = message(self.language, &format!("money-{word}-{kind}"), &values);
-                let has_failed = matches!(self.status, Status::Failed | Status::Cancelled);
-                match has_failed && word == "received" {
+                match self.has_failed() && word == "received" {
                     true => format!("{moved} {}", self.say(&format!("money-return-{kind}"))),
                     false => moved,
                 }
@@ -375,6 +375,7 @@ impl QueuedMail {
                     .filter(|_| self.news.is_none())
                     .map(|case| self.say(&format!("case-{}", case.as_str()))),
             ),
+            ("label-return", self.second_payments()),
             ("label-date", Some(self.language.date(self.ended_at))),
             ("label-reference", Some(self.transaction.to_string())),
             (
@@ -399,6 +400,10 @@ impl QueuedMail {
         }
     }
 
+    const fn has_failed(&self) -> bool {
+        matches!(self.status, Status::Failed | Status::Cancelled)
+    }
+
     /// Received amount, if it differs from the mail's amounts.
     fn received(&self) -> Option<String> {
         match &self.money {
@@ -408,6 +413,16 @@ impl QueuedMail {
             }
             Money::Nothing | Money::Unknown => None,
         }
+    }
+
+    /// Payments that did not settle the transaction.
+    fn second_payments(&self) -> Option<String> {
+        let payments: Vec<_> = self
+            .second_payments
+            .iter()
+            .map(SecondPayment::text)
+            .collect();
+        (!payments.is_empty()).then(|| payments.join("; "))
     }
 
     /// Note in sandbox mails.
@@ -431,6 +446,10 @@ impl QueuedMail {
 
     fn footer(&self, service: &str) -> (String, String) {
         let note = match self.to {
+            // Nothing is delivered after an end without money.
+            Recipient::Merchant if self.has_failed() && self.money == Money::Nothing => {
+                "footer-merchant-ended"
+            }
             Recipient::Merchant => "footer-merchant",
             // Without a merchant address, a reply would not be delivered.
             Recipient::Customer | Recipient::Preview => {

@@ -27,7 +27,7 @@ async fn waiting(tx: Transaction) -> String {
 async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_itself() {
     let twice = "We have received more than one payment";
     let more = "We have received more than was asked";
-    let contradicted = "the provider has reported something else about it";
+    let contradicted = "The provider has reported two different payments for this order";
     for (reason, sentence) in [
         (CaseReason::PaidTwice, twice),
         (CaseReason::MoneyAfterTheEnd, "is being reviewed"),
@@ -406,7 +406,7 @@ async fn a_failure_to_which_money_came_is_no_failure_to_its_payer() {
         Language::En,
     )))
     .await;
-    assert!(page.contains("This payment was closed") && page.contains("has to return"));
+    assert!(page.contains("This payment was closed") && page.contains("nor your money back"));
     for untrue in [
         "is being reviewed",
         "do not pay again",

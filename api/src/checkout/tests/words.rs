@@ -58,7 +58,7 @@ async fn the_confirm_step_shows_amount_merchant_method_and_number() {
         amount.as_str(),
         "Café Zola",
         "MTN MoMo",
-        "•••• 8161",
+        "••••\u{a0}8161",
         "Order 1047: two blue teapots",
         "a•••@example.com",
     ] {
@@ -105,7 +105,7 @@ async fn after_a_conversion_every_page_names_what_was_paid_and_how_it_came_about
         let facts = [
             "XOF\u{a0}84,045",
             "€125.00",
-            "1\u{a0}EUR = 672.356\u{a0}XOF",
+            "1\u{a0}EUR ≈ 672.356\u{a0}XOF",
             "2.5%",
         ];
         for fact in facts {
@@ -198,7 +198,7 @@ async fn a_failed_attempt_offers_the_same_method_and_another_one() {
     assert!(html.contains("/confirm?a=v1.sealed") && html.contains(">Try again</a>"));
     assert!(html.contains("country=BJ&#38;other=1") && html.contains(">Another method</a>"));
     assert!(html.contains("You can try 2 more times"));
-    assert!(html.contains("•••• 1234") && html.contains("<div role=\"alert\">"));
+    assert!(html.contains("••••\u{a0}1234") && html.contains("<div role=\"alert\">"));
 }
 
 #[tokio::test]
@@ -301,4 +301,88 @@ async fn an_attempt_without_a_way_out_names_the_merchant_and_the_reference() {
     let html = page("wait-given-up").await;
     assert!(html.contains("We are ending this attempt") && !html.contains("Confirm on your phone"));
     assert!(!html.contains("Pay another way<"));
+}
+
+fn closed(context: &mut PageContext) {
+    Arc::make_mut(&mut context.app).is_enabled = false;
+}
+
+async fn html_of(page: axum::response::Response) -> String {
+    let body = axum::body::to_bytes(page.into_body(), usize::MAX);
+    let html = String::from_utf8(body.await.unwrap().to_vec()).unwrap();
+    html.split_once("<script").unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn a_closed_app_offers_nothing_to_choose_and_says_what_became_of_the_last_attempt() {
+    let pages = gallery::pages(Language::En, &closed).await;
+    let shown = |name: &str| &pages.iter().find(|(shown, _)| shown == name).unwrap().1;
+    for name in ["choose-empty", "choose-notice"] {
+        let html = shown(name);
+        assert!(html.contains("Payments are closed for now"), "{name}");
+        for untrue in [
+            "How would you like to pay?",
+            "Time left to pay",
+            ">Try again<",
+            "aria-label=\"Steps\"",
+            "Please choose another one",
+        ] {
+            assert!(!html.contains(untrue), "{name}: {untrue}");
+        }
+    }
+    for name in ["wait-out", "wait-out-ends"] {
+        let html = shown(name);
+        assert!(html.contains("is not taking other payments"), "{name}");
+        assert!(!html.contains(">Pay another way<"), "{name}");
+    }
+    let mut context = super::samples::context(super::samples::declined_once(), Language::En);
+    closed(&mut context);
+    let menu = crate::checkout::menu::Menu::default();
+    let html = html_of(crate::checkout::choose::page(
+        &context, &menu, None, None, None,
+    ))
+    .await;
+    assert!(html.contains("There is not enough money in the account. Nothing was taken"));
+    assert!(!html.contains("pay in another way"), "{html}");
+}
+
+#[tokio::test]
+async fn after_days_without_an_answer_the_page_names_the_merchant() {
+    let silent = |action| {
+        let mut tx = super::samples::waiting(action);
+        let reason = switchyard_core::transaction::CaseReason::NoFinalAnswer;
+        tx.cases = super::samples::with_case(tx.clone(), reason).cases;
+        let context = super::samples::context(tx, Language::En);
+        html_of(crate::checkout::wait::page(&context, None, None))
+    };
+    let html = silent(None).await;
+    assert!(html.contains("no final answer for days. Café Zola has to look into it"));
+    let seen = switchyard_core::transaction::PayerAction::Wait;
+    let html = silent(Some(seen)).await;
+    assert!(html.contains("We have seen your payment") && html.contains("has not come yet"));
+    assert!(
+        !html.contains("not certain yet"),
+        "the full amount was seen"
+    );
+}
+
+#[tokio::test]
+async fn a_payment_that_was_reported_as_failed_has_no_receipt() {
+    use switchyard_core::transaction::{CaseReason, State};
+    let paid = super::samples::ended(State::Succeeded);
+    let back = super::samples::with_case(paid.clone(), CaseReason::SuccessContradicted);
+    for (tx, title) in [
+        (paid, "<h1>Receipt</h1>"),
+        (back, "<h1>This payment is being reviewed</h1>"),
+    ] {
+        let context = super::samples::context(tx, Language::En);
+        let html = html_of(crate::checkout::receipt::page(&context)).await;
+        assert!(html.contains(title), "{title}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_payment_says_how_to_pay_after_all() {
+    let html = page("result-cancelled").await;
+    assert!(html.contains("Ask Café Zola for a new payment link if you still want to pay."));
 }

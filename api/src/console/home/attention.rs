@@ -9,6 +9,7 @@ use switchyard_records::CaseQuery;
 use switchyard_users::Action;
 
 use super::super::approvals::open_count;
+use super::super::case_names::case_name;
 use super::super::list::segment;
 use super::super::page::{Failed, Page};
 
@@ -20,9 +21,40 @@ pub struct Item {
     pub text: String,
 }
 
+/// Problems that need attention, the most urgent first.
+pub struct Attention {
+    pub items: Vec<Item>,
+    /// Number of them, the cases that are not listed among them. `None`: there are none.
+    pub count: Option<String>,
+    /// Note about the cases that are not listed.
+    pub more: Option<String>,
+}
+
 /// Problems that need attention, the most urgent first. A role sees those whose pages it may see.
-pub async fn items(page: &Page, unknown: [(&Statistics, &str); 2]) -> Result<Vec<Item>, Failed> {
-    let mut items = cases(page).await?;
+pub async fn attention(
+    page: &Page,
+    unknown: [(&Statistics, &str); 2],
+) -> Result<Attention, Failed> {
+    let text = page.text();
+    let (mut items, open) = cases(page).await?;
+    let unlisted = open.number - items.len();
+    items.extend(others(page, unknown).await?);
+    let written = |number: usize| {
+        let number = text.number(u64::try_from(number).unwrap_or(u64::MAX));
+        let more = if open.are_more { "+" } else { "" };
+        format!("{number}{more}")
+    };
+    Ok(Attention {
+        count: (!items.is_empty()).then(|| written(items.len() + unlisted)),
+        more: (unlisted > 0)
+            .then(|| text.with("console-home-more-cases", &[("count", &written(unlisted))])),
+        items,
+    })
+}
+
+/// The problems other than cases.
+async fn others(page: &Page, unknown: [(&Statistics, &str); 2]) -> Result<Vec<Item>, Failed> {
+    let mut items = Vec::new();
     items.extend(approvals(page));
     for (statistics, name) in unknown {
         items.extend(unknown_outcomes(page, statistics, name)?);
@@ -36,8 +68,15 @@ pub async fn items(page: &Page, unknown: [(&Statistics, &str); 2]) -> Result<Vec
     Ok(items)
 }
 
-/// Open cases of the app, newest first. Each has the page of its transaction.
-async fn cases(page: &Page) -> Result<Vec<Item>, Failed> {
+/// Number of open cases.
+struct OpenCases {
+    number: usize,
+    /// Whether there are more than were counted.
+    are_more: bool,
+}
+
+/// The newest open cases of the app, and how many there are. Each has the page of its transaction.
+async fn cases(page: &Page) -> Result<(Vec<Item>, OpenCases), Failed> {
     let scope = page.scope().ok_or(Failed::NotFound)?;
     let query = CaseQuery {
         open: true,
@@ -46,7 +85,7 @@ async fn cases(page: &Page) -> Result<Vec<Item>, Failed> {
         reason: None,
         opened_before: None,
         before: None,
-        limit: MOST_CASES,
+        limit: COUNTED_CASES,
     };
     let text = page.text();
     let found = page.state.engine().cases(&query).await?;
@@ -58,11 +97,18 @@ async fn cases(page: &Page) -> Result<Vec<Item>, Failed> {
         Item {
             icon: "i-warning",
             href: page.in_scope(&format!("{}/{}", segment(tx.kind()), tx.id)),
-            title: text.say(&format!("console-case-{}", found.case.reason.as_str())),
+            title: case_name(tx, &found.case, text),
             text: text.with("console-home-case", &values),
         }
     };
-    Ok(found.items.iter().map(item).collect())
+    let open = OpenCases {
+        number: found.items.len(),
+        are_more: found.more.is_some(),
+    };
+    Ok((
+        found.items.iter().take(MOST_CASES).map(item).collect(),
+        open,
+    ))
 }
 
 /// Proposals that wait for a second person. Readers who may decide see it.
@@ -180,6 +226,8 @@ fn keys(page: &Page) -> Result<Vec<Item>, Failed> {
     Ok(items)
 }
 
+/// Cases that are counted at most.
+const COUNTED_CASES: usize = 100;
 /// Cases that are listed.
 const MOST_CASES: usize = 5;
 /// Deliveries of a webhook that are looked at.

@@ -6,7 +6,7 @@ use switchyard_core::money::Amount;
 use switchyard_core::transaction::{Kind, Status};
 use switchyard_engine::engine::{CurrencySums, Group, Statistics, Within};
 
-use super::super::labels::method_name;
+use super::super::method_names::distinct_name;
 use super::super::page::{Failed, Page};
 use super::super::text::Text;
 
@@ -67,7 +67,11 @@ pub fn methods(page: &Page, kind: Kind, statistics: &Statistics) -> Result<Vec<G
     let (text, directory) = (page.text(), page.state.engine().directory());
     let rows = statistics.methods.iter().map(|(code, group)| {
         let name = match code {
-            Some(code) => method_name(directory, kind, code, text),
+            Some(code) => {
+                let all = statistics.methods.iter();
+                let all = all.filter_map(|(code, _)| code.as_deref());
+                distinct_name((directory, kind), code, all, text)
+            }
             None => text.say("console-home-no-method"),
         };
         row(name, group, text)

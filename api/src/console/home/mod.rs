@@ -22,7 +22,7 @@ use switchyard_engine::engine::{Group, Statistics};
 use switchyard_records::{Interval, ListQuery, StatisticsQuery};
 use switchyard_users::Action;
 
-use self::attention::Item;
+use self::attention::Attention;
 use self::chart::{Chart, Column, Legend, Scale};
 use self::groups::{GroupRow, IntervalRow, MoneyTable, ReasonRow};
 use self::kpis::{Kpi, kpis};
@@ -56,7 +56,7 @@ struct HomePage {
     days: Vec<Link>,
     kinds: Vec<Link>,
     kpis: Vec<Kpi>,
-    attention: Vec<Item>,
+    attention: Attention,
     counts: Chart,
     rates: Chart,
     volumes: Vec<Chart>,
@@ -161,8 +161,8 @@ async fn attended(
     page: &Page,
     payments: &Statistics,
     payouts: &Statistics,
-) -> Result<Vec<Item>, Failed> {
-    attention::items(page, [(payments, "payments"), (payouts, "payouts")]).await
+) -> Result<Attention, Failed> {
+    attention::attention(page, [(payments, "payments"), (payouts, "payouts")]).await
 }
 
 /// Whether the app has neither a payment nor a payout in the environment.

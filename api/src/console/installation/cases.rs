@@ -10,6 +10,7 @@ use switchyard_users::Action;
 
 use super::super::actions::author;
 use super::super::answer;
+use super::super::case_names::{case_name, reason_name, second_payments};
 use super::super::form::{Fields, Sent};
 use super::super::labels;
 use super::super::page::{Failed, Page, SignedIn};
@@ -101,7 +102,7 @@ fn filter(page: &Page, query: &CaseQuery) -> Vec<Input> {
     }));
     let mut reasons = vec![all()];
     reasons.extend(CaseReason::ALL.map(|one| {
-        let name = text.say(&format!("console-case-{}", one.as_str()));
+        let name = reason_name(one, text);
         choice(one.as_str(), name, query.reason == Some(one))
     }));
     vec![
@@ -132,7 +133,7 @@ fn row(page: &Page, found: &CaseFound) -> Row {
     Row::linked(
         page.link(&format!("installation/cases/{}", found.case.id)),
         vec![
-            text.say(&format!("console-case-{}", found.case.reason.as_str())),
+            case_name(tx, &found.case, text),
             tx.amount.with_code(text.language()),
             environment(tx.environment, text),
             app.map_or_else(|| tx.app.to_string(), |app| app.name.clone()),
@@ -154,8 +155,11 @@ async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
     let (text, case, tx) = (page.text(), &found.case, &found.transaction);
     let mut view = View::new(page, "console-one-case", "cases");
     view.list = Some(Target::new(page, "installation/cases", "console-cases"));
-    view.heading = text.say(&format!("console-case-{}", case.reason.as_str()));
-    view.lead = Some(labels::about_money(tx, text));
+    view.heading = case_name(tx, case, text);
+    let about = labels::about_money(tx, text);
+    let payments = second_payments(tx, page.state.engine().directory(), text);
+    let lead: Vec<_> = std::iter::once(about).chain(payments).collect();
+    view.lead = Some(lead.join(" "));
     view.links = vec![to_transaction(page, tx)];
     if can_resolve(tx) && page.may(Action::ResolveManually) {
         let path = format!("installation/transactions/{}/resolve", tx.id);

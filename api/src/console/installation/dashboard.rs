@@ -14,7 +14,7 @@ use switchyard_users::Action;
 
 use super::super::answer;
 use super::super::approvals;
-use super::super::labels::method_name;
+use super::super::method_names::distinct_name;
 use super::super::page::{Failed, Page, SignedIn};
 use super::super::text::Text;
 use super::gateways::overviews;
@@ -81,19 +81,24 @@ pub async fn queues(page: &Page) -> Vec<Fact> {
     let mails = engine.mails().snapshot().await;
     let mails = mails.map(|queue| (queue.depth, queue.oldest));
     let mut facts = Vec::new();
-    for (queue, name, age) in [
-        (webhooks, "console-queue-webhooks", "console-oldest-webhook"),
-        (mails, "console-queue-mails", "console-oldest-mail"),
+    let text = page.text();
+    for (queue, name) in [
+        (webhooks, "console-queue-webhooks"),
+        (mails, "console-queue-mails"),
     ] {
         // A queue does not answer when it has stopped.
         let depth = queue.map(|(depth, _)| depth.max(0).to_string());
         let depth = depth.unwrap_or_else(|| "–".to_owned());
-        facts.push(Fact::new(page, name, depth));
         // The oldest is that of the last sweep.
-        if let Some((1.., Some(oldest))) = queue {
-            let waited = page.state.now().since(oldest);
-            facts.push(Fact::new(page, age, page.text().duration(waited)));
-        }
+        let value = match queue {
+            Some((1.., Some(oldest))) => {
+                let age = text.duration(page.state.now().since(oldest));
+                let values = [("depth", depth.as_str()), ("age", &age)];
+                text.with("console-queue-oldest", &values)
+            }
+            _ => depth,
+        };
+        facts.push(Fact::new(page, name, value));
     }
     facts
 }
@@ -163,8 +168,8 @@ async fn health(page: &Page) -> Result<Section, Failed> {
     };
     let rows = connection_health(page.state.api(), &filter);
     let latencies = Latencies::of(page, &rows).await?;
-    let rows = rows.iter();
-    let rows = rows.map(|one| health_row(page, one, &latencies)).collect();
+    let row = |one| health_row(page, one, &rows, &latencies);
+    let rows = rows.iter().map(row).collect();
     let columns = [
         "console-connection",
         "console-environment",
@@ -183,12 +188,20 @@ async fn health(page: &Page) -> Result<Section, Failed> {
     })
 }
 
-fn health_row(page: &Page, one: &ConnectionHealth, latencies: &Latencies) -> Row {
+/// `all`: the rows of the table.
+fn health_row(
+    page: &Page,
+    one: &ConnectionHealth,
+    all: &[ConnectionHealth],
+    latencies: &Latencies,
+) -> Row {
     let text = page.text();
     let of = &one.connection;
     let names = [of.account_name.as_deref(), of.gateway.as_deref()];
     let names: Vec<_> = names.into_iter().flatten().collect();
     let directory = page.state.engine().directory();
+    let of_kind = all.iter().filter(|other| other.kind == one.kind);
+    let methods = of_kind.map(|other| other.method.as_str());
     let [breaker, succeeded, faults] = health_facts(&one.health, text);
     let fault = one.health.last_fault.as_ref().map(|fault| {
         let at = text.language().date(fault.at.0);
@@ -199,7 +212,7 @@ fn health_row(page: &Page, one: &ConnectionHealth, latencies: &Latencies) -> Row
     Row::plain(vec![
         names.join(" · "),
         environment(one.environment, text),
-        method_name(directory, one.kind, &one.method, text),
+        distinct_name((directory, one.kind), &one.method, methods, text),
         breaker,
         succeeded,
         faults,
@@ -263,7 +276,7 @@ pub fn health_facts(health: &Health, text: Text) -> [String; 3] {
     };
     [
         breaker,
-        success_rate(health.succeeded, health.ended),
+        success_rate(health.succeeded, health.ended, text),
         format!("{} / {}", health.faults, health.calls),
     ]
 }
@@ -277,22 +290,25 @@ pub fn environment(of: Environment, text: Text) -> String {
 }
 
 /// Whole percent, with both numbers, since few attempts say little.
-fn success_rate(succeeded: u32, ended: u32) -> String {
+fn success_rate(succeeded: u32, ended: u32, text: Text) -> String {
     if ended == 0 {
         return "–".to_owned();
     }
     let percent = u64::from(succeeded) * 100 / u64::from(ended);
-    format!("{percent} % ({succeeded} / {ended})")
+    format!("{} ({succeeded} / {ended})", text.percent(percent * 10))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::success_rate;
+    use switchyard_core::language::Language;
+
+    use super::{Text, success_rate};
 
     #[test]
     fn a_success_rate_is_never_rounded_up_to_all() {
-        assert_eq!(success_rate(0, 0), "–");
-        assert_eq!(success_rate(3, 3), "100 % (3 / 3)");
-        assert_eq!(success_rate(999, 1_000), "99 % (999 / 1000)");
+        let rate = |succeeded, ended| success_rate(succeeded, ended, Text(Language::En));
+        assert_eq!(rate(0, 0), "–");
+        assert_eq!(rate(3, 3), "100% (3 / 3)");
+        assert_eq!(rate(999, 1_000), "99% (999 / 1000)");
     }
 }

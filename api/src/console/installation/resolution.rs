@@ -8,6 +8,7 @@ use std::sync::Arc;
 use switchyard_core::transaction::{Attempt, Case, Operator, State, Transaction};
 use switchyard_engine::engine::ResolutionPreview;
 
+use super::super::case_names::case_name;
 use super::super::form::Fields;
 use super::super::labels;
 use super::super::page::Page;
@@ -341,7 +342,7 @@ fn changed_cases(before: &Transaction, after: &Transaction, text: Text) -> (Stri
         let mut cases = tx.cases.iter();
         cases.any(|case| case.id == id && case.closed.is_none())
     };
-    let name = |case: &Case| text.say(&format!("console-case-{}", case.reason.as_str()));
+    let name = |case: &Case| case_name(after, case, text);
     let closed = after.cases.iter();
     let closed = closed.filter(|case| case.closed.is_some() && is_open(before, case.id));
     let opened = after.cases.iter();

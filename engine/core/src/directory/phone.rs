@@ -34,6 +34,16 @@ pub fn normalise(text: &str, default_country: Option<&str>) -> Option<String> {
     at_home.or_else(|| bare(&digits))
 }
 
+/// The last four digits of a number: enough to know one's own, on a page that stays open or is
+/// shown around. No line breaks inside it.
+pub fn masked(number: &str) -> String {
+    let tail = number.len().saturating_sub(4);
+    match number.get(tail..) {
+        Some(last) if tail > 0 => format!("••••\u{a0}{last}"),
+        _ => number.to_owned(),
+    }
+}
+
 /// `text` with Arabic-Indic digits (`٠`–`٩`, `۰`–`۹`) as the digits 0 to 9.
 pub fn plain_digits(text: &str) -> String {
     let plain = |letter: char| {
@@ -438,5 +448,18 @@ mod tests {
             prop_assert_eq!(normalise(&number, default), Some(number.clone()));
         }
         Ok(())
+    }
+
+    #[test]
+    fn a_number_is_shown_by_its_end() {
+        let table = [
+            ("+2290197000000", "••••\u{a0}0000"),
+            ("1234", "1234"),
+            ("", ""),
+            ("é12345", "••••\u{a0}2345"),
+        ];
+        for (number, shown) in table {
+            assert_eq!(masked(number), shown);
+        }
     }
 }

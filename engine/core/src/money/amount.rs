@@ -262,7 +262,7 @@ fn all_digits(text: &str) -> bool {
 }
 
 /// Digits in groups of three.
-fn grouped(number: u64, separator: &str) -> String {
+pub(super) fn grouped(number: u64, separator: &str) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 2);
     for (place, digit) in digits.chars().enumerate() {

@@ -4,6 +4,7 @@
 //! Separators, sides and spaces are those of Unicode CLDR 48; the symbol is the currency table's.
 //! Answers of the API use [`Amount::format`], which follows the currency alone.
 
+use super::amount::grouped;
 use super::rate::{Correction, Rate};
 use super::{Amount, Currency};
 use crate::language::Language;
@@ -58,10 +59,30 @@ impl Amount {
 }
 
 impl Rate {
-    /// The rate with at most six significant digits, as `language` writes it: `655.957`,
+    /// The rate with at most six significant digits, as `language` writes it: `1,574.07`,
     /// `0,00152449`.
     pub fn written(self, language: Language) -> String {
-        decimal(&self.rounded(RATE_DIGITS), language)
+        let rounded = self.rounded(RATE_DIGITS);
+        let (whole, fraction) = rounded.split_once('.').unwrap_or((&rounded, ""));
+        let between = match language {
+            Language::En => ",",
+            Language::Fr => NARROW_NO_BREAK_SPACE,
+        };
+        let mut text = whole
+            .parse()
+            .map_or_else(|_| whole.to_owned(), |whole| grouped(whole, between));
+        if !fraction.is_empty() {
+            text.push_str(&decimal(".", language));
+            text.push_str(fraction);
+        }
+        text
+    }
+
+    /// Between one unit of a currency and the written rate: `≈` where the rate has more digits than
+    /// are written.
+    pub fn sign(self) -> char {
+        let is_whole = Self::parse(&self.rounded(RATE_DIGITS)).is_ok_and(|written| written == self);
+        if is_whole { '=' } else { '≈' }
     }
 
     /// The rate with at most six significant digits and a decimal point, for answers of the API.
@@ -154,17 +175,19 @@ mod tests {
     #[test]
     fn a_rate_has_six_significant_digits_at_most() {
         let table = [
-            ("655.957", "655.957", "655,957"),
-            ("0.00152449017239", "0.00152449", "0,00152449"),
-            ("1234567.5", "1234570", "1234570"),
-            ("1.5", "1.5", "1,5"),
-            ("612.345678", "612.346", "612,346"),
+            ("655.957", "655.957", "655,957", '='),
+            ("0.00152449017239", "0.00152449", "0,00152449", '≈'),
+            ("1234567.5", "1,234,570", "1\u{202f}234\u{202f}570", '≈'),
+            ("1574.07", "1,574.07", "1\u{202f}574,07", '='),
+            ("1.5", "1.5", "1,5", '='),
+            ("612.345678", "612.346", "612,346", '≈'),
         ];
-        for (rate, english, french) in table {
+        for (rate, english, french, sign) in table {
             let rate = Rate::parse_rounded(rate).unwrap();
             assert_eq!(rate.written(Language::En), english);
             assert_eq!(rate.written(Language::Fr), french);
-            assert_eq!(rate.short(), english);
+            assert_eq!(rate.sign(), sign, "{english}");
+            assert_eq!(rate.short(), english.replace(',', ""));
         }
         let correction = Correction::parse("2.5").unwrap();
         assert_eq!(correction.written(Language::En), "2.5%");

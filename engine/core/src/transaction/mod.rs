@@ -12,6 +12,7 @@
 
 mod action;
 mod attempt;
+mod case_facts;
 mod charges;
 mod command;
 mod decide;
@@ -36,6 +37,7 @@ pub use action::{Action, MailTo, actions};
 pub use attempt::{
     AfterCallOff, Attempt, AttemptState, CancelRequest, Candidate, Conversion, Price,
 };
+pub use case_facts::Difference;
 pub use charges::{Charge, MoneyReport};
 pub use command::{
     CancelledBy, Command, Confirm, Context, Counted, Onward, Permit, Refusal, Route, Unasked,

@@ -4,7 +4,9 @@ use super::*;
 use crate::access::{Logo, NewApp};
 use switchyard_core::ids::{AttemptId, CaseId, ConnectionId};
 use switchyard_core::money::Amount;
-use switchyard_core::transaction::{Attempt, AttemptState, Case, CaseReason, Charge, Decision};
+use switchyard_core::transaction::{
+    Attempt, AttemptState, Case, CaseReason, Charge, Decision, Decline, State,
+};
 
 /// Success of 16,321 XOF for 25.50 USD, at a rate with a markup of 2.5 %.
 fn converted_attempt() -> Attempt {
@@ -238,10 +240,10 @@ async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_ba
     let room = Room::through(&server).await;
     let mut expected = 0;
     for (kind, advice) in [
-        (Kind::Payment, "Return it to the customer."),
+        (Kind::Payment, "Return XOF\u{a0}16,321 to the customer."),
         (
             Kind::Payout,
-            "Ask for it back before you send another payout.",
+            "Ask for XOF\u{a0}16,321 back before you send another payout.",
         ),
     ] {
         for (reasons, is_asked, is_taken_back) in [
@@ -452,5 +454,93 @@ async fn a_mail_about_another_amount_says_how_it_differs() {
             let text = mail["text"].as_str().unwrap();
             assert!(text.contains(sentence), "{sentence}: {text}");
         }
+    }
+}
+
+/// The text of the merchant's mail about `tx`, in the language of `locale`.
+async fn merchants_text(locale: &str, tx: &Transaction, to: MailTo) -> String {
+    let server = SmtpServer::start();
+    let room = Room::through(&server).await;
+    let settings = AppSettings {
+        locale: Some(locale.to_owned()),
+        ..AppSettings::default()
+    };
+    room.send(&app(settings), tx, to).await;
+    let mails = server.received(1).await;
+    let mail = decoded(&mails[0].content);
+    mail["text"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reason_of_a_failure_is_in_the_language_of_its_reader() {
+    let mut tx = failed(Kind::Payment);
+    let fail = |tx: &mut Transaction, reason, message: &str| {
+        let message = message.to_owned();
+        tx.state = State::Failed(Failure { reason, message });
+    };
+    fail(&mut tx, DeclineReason::Expired, "The time to pay was up.");
+    let to = MailTo::Merchant;
+    let said = "Motif\u{a0}: Le délai s’est écoulé avant la confirmation.";
+    let text = merchants_text("fr", &tx, to).await;
+    assert!(text.contains(said) && !text.contains("time"), "{text}");
+    let text = merchants_text("en", &tx, to).await;
+    let said = "Reason: The time was up before it was confirmed.";
+    assert!(text.contains(said), "{text}");
+    assert!(!text.contains("before you deliver"), "{text}");
+    // A payout that an operator stopped was refused by no provider.
+    fail(&mut tx, DeclineReason::NotPermitted, "It was stopped.");
+    let text = merchants_text("fr", &tx, to).await;
+    assert!(text.contains("arrêté avant l’envoi"), "{text}");
+    // The provider's own words stay as they are.
+    let mut attempt = converted_attempt();
+    attempt.state = AttemptState::Declined;
+    attempt.captured = None;
+    attempt.decline = Some(Decline {
+        reason: DeclineReason::PayerDeclined,
+        retryable: false,
+        provider_id: None,
+        provider_code: None,
+        provider_message: Some("Declined by issuer: 51".to_owned()),
+        field: None,
+    });
+    tx.attempts.push(attempt);
+    fail(
+        &mut tx,
+        DeclineReason::PayerDeclined,
+        "Declined by issuer: 51",
+    );
+    let text = merchants_text("fr", &tx, to).await;
+    let said = "son prestataire. Message du prestataire : Declined by issuer: 51";
+    assert!(text.contains(said), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_merchant_is_told_which_of_two_payments_to_return() {
+    let mut tx = with_cases(
+        succeeded(Environment::Live, Kind::Payment),
+        &[CaseReason::PaidTwice],
+    );
+    let mut done = converted_attempt();
+    done.reference = uuid::Uuid::from_u128(7);
+    done.charges.push(Charge {
+        id: None,
+        amount: done.captured,
+        is_part: false,
+        is_recorded: true,
+        is_taken_back: false,
+    });
+    let second = tx.attempts.last_mut().unwrap();
+    second.phone = Some("+2290197001234".to_owned());
+    tx.attempts.push(done);
+    let to = MailTo::MerchantAboutCase(CaseReason::PaidTwice);
+    for (locale, line) in [
+        ("en", "To return: MTN MoMo, XOF\u{a0}16,321, ••••\u{a0}1234"),
+        (
+            "fr",
+            "À rendre\u{a0}: MTN MoMo, 16\u{202f}321\u{a0}F CFA, ••••\u{a0}1234",
+        ),
+    ] {
+        let text = merchants_text(locale, &tx, to).await;
+        assert!(text.contains(line), "{text}");
     }
 }

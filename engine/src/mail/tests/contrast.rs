@@ -78,13 +78,13 @@ fn every_text_of_a_mail_is_readable_light_and_dark() {
 
 #[test]
 fn a_heading_is_readable_on_the_colour_of_each_outcome() {
-    let light = ["good", "bad", "over"].map(|kind| Colour::parse(heading_ground(kind)));
+    let light = ["good", "bad", "ask", "over"].map(|kind| Colour::parse(heading_ground(kind)));
     let grounds = light
         .into_iter()
         .flatten()
         .chain(dark("good", "background"));
     let grounds: Vec<_> = grounds.collect();
-    assert_eq!(grounds.len(), 4);
+    assert_eq!(grounds.len(), 5);
     for ground in grounds {
         assert!(Colour::WHITE.contrast(ground) >= LEAST_CONTRAST, "{ground}");
     }

@@ -373,9 +373,9 @@ async fn every_outcome_has_its_mail() {
         let mail = decoded(&server.received(number + 1).await[number].content);
         assert_eq!(mail["subject"], format!("{subject} – Café <Zoé> & Co"));
         let text = mail["text"].as_str().unwrap();
-        let has_reason = text.contains("Motif\u{a0}: Not enough money");
+        let has_reason = text.contains("Motif\u{a0}: Il n’y a pas assez d’argent sur le compte.");
         assert_eq!(has_reason, subject.contains("échoué"), "{text}");
-        let names_method = text.contains("Moyen de paiement\u{a0}: MTN MoMo (Bénin)");
+        let names_method = text.contains("Moyen de versement\u{a0}: MTN MoMo (Bénin)");
         assert_eq!(names_method, subject.contains("Versement"), "{text}");
         assert!(
             !text.contains("merchant-") && !text.contains("label-"),

@@ -165,6 +165,9 @@ pub(super) fn failed(ended: &Event, decline: &Decline) -> Event {
         // settings of theirs.
         (Event::AttemptNotSent { .. }, _) => UNSENT.to_owned(),
         (_, Some(message)) => message.clone(),
+        (_, None) if decline.reason == DeclineReason::Expired => {
+            "The time to pay was up.".to_owned()
+        }
         (_, None) => format!(
             "The provider declined: {}.",
             decline.reason.as_str().replace('_', " ")

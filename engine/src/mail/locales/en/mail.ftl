@@ -2,6 +2,7 @@
 # $amount is formatted by the currency's rules; $app is the merchant's app; $service is this service's name.
 
 sandbox-mark = [SANDBOX]
+sandbox-word = SANDBOX
 sandbox-note = This is a test in the sandbox environment. No money moved.
 preview-mark = [Preview of the customer’s mail]
 preview-note = This is what your customer receives in live.
@@ -43,15 +44,43 @@ heading-received = Received
 heading-review = Being reviewed
 
 label-amount = Amount
-label-due = Amount asked
+label-due = { $kind ->
+    [payout] Amount ordered
+   *[payment] Amount asked
+}
 label-asked = Order amount
 label-rate = Exchange rate
 label-fee = Provider’s fee, included
 label-markup = Mark-up, part of the rate
 label-description = Description
-label-customer = Customer
-label-method = Method
+label-customer = { $kind ->
+    [payout] Recipient
+   *[payment] Customer
+}
+label-method = { $kind ->
+    [payout] Payout method
+   *[payment] Method
+}
 label-reason = Reason
+label-return = { $kind ->
+    [payout] Ask back
+   *[payment] To return
+}
+reason-insufficient_funds = Not enough money in the account.
+reason-payer_declined = Refused by the payer, their bank or their provider.
+reason-payer_timeout = It was not confirmed in time.
+reason-payer_busy = Another payment of the payer was open at the provider.
+reason-invalid_account = No active account under this number.
+reason-limit_exceeded = Above a limit of the account.
+reason-amount_out_of_range = This method does not take the amount.
+reason-expired = The time was up before it was confirmed.
+reason-not_permitted = The provider does not allow it.
+reason-merchant_funds = Not enough money in your account at the provider.
+reason-provider_unavailable = The provider could not be reached.
+reason-misconfigured = The settings of the connection are wrong.
+reason-other = Refused by the provider.
+reason-stopped = It was stopped before it was sent.
+reason-said = { $reason } The provider’s message: { $message }
 label-date = Date
 label-reference = Reference
 label-support = Questions
@@ -61,6 +90,7 @@ footer-merchant = { $kind ->
     [payout] You receive this because notifications are on for { $app }. The operator of this service can switch them off for the app. A mail is no proof: check the payout through the API.
    *[payment] You receive this because notifications are on for { $app }. The operator of this service can switch them off for the app. Check the payment through the API before you deliver: a mail is no proof of payment.
 }
+footer-merchant-ended = You receive this because notifications are on for { $app }. The operator of this service can switch them off for the app. A mail is no proof: the API has the status.
 footer-customer = Keep this message as your receipt. Questions about your order? Reply to this mail or contact { $app }.
 footer-customer-no-reply = Keep this message as your receipt. Questions about your order? Contact { $app }. Please do not reply: this mailbox is not monitored.
 footer-question = Questions? Reply to this mail or contact { $app }.
@@ -83,8 +113,8 @@ money-partly-taken-back-payment = Providers had reported { $received } as receiv
 money-partly-taken-back-payout = Providers had reported { $received } as sent, and later reported a part of it as failed; { $asked } was ordered.
 money-reported-payment = The provider reported { $received } as received; { $asked } was asked.
 money-reported-payout = The provider reported { $received } as sent; { $asked } was ordered.
-money-return-payment = Return it to the customer.
-money-return-payout = Ask for it back before you send another payout.
+money-return-payment = Return { $received } to the customer.
+money-return-payout = Ask for { $received } back before you send another payout.
 money-unreadable = an amount that cannot be read
 money-unknown = It is not certain yet whether money moved.
 
@@ -142,6 +172,7 @@ case-unknown_after_restore = The service was restored from a backup. This transa
 # Mails to users of the console. $account is the merchant's account, or the service itself.
 invitation-subject = Your invitation to { $account }
 invitation-text = Hello { $name }, you have been invited to { $account } on { $service } with the role { $role }. Open the link to choose your password and sign in.
+invitation-service-text = Hello { $name }, you have been invited to { $service } with the role { $role }. Open the link to choose your password and sign in.
 invitation-button = Accept the invitation
 invitation-note = If you did not expect this mail, ignore it: nothing happens without the link.
 reset-subject = A new password for { $service }

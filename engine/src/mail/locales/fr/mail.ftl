@@ -1,6 +1,7 @@
 # Messages de fin d'un paiement ou d'un versement. Mêmes clés que le fichier anglais ; un test le vérifie.
 
 sandbox-mark = [SANDBOX]
+sandbox-word = BAC À SABLE
 sandbox-note = Ceci est un test dans le bac à sable. Aucun argent n’a circulé.
 preview-mark = [Aperçu du message au client]
 preview-note = Voici ce que votre client reçoit en production.
@@ -42,15 +43,43 @@ heading-received = Reçu
 heading-review = En cours de vérification
 
 label-amount = Montant
-label-due = Montant demandé
+label-due = { $kind ->
+    [payout] Montant à verser
+   *[payment] Montant demandé
+}
 label-asked = Montant de la commande
 label-rate = Taux de change
 label-fee = Frais du prestataire, inclus
 label-markup = Marge, comprise dans le taux
 label-description = Description
-label-customer = Client
-label-method = Moyen de paiement
+label-customer = { $kind ->
+    [payout] Bénéficiaire
+   *[payment] Client
+}
+label-method = { $kind ->
+    [payout] Moyen de versement
+   *[payment] Moyen de paiement
+}
 label-reason = Motif
+label-return = { $kind ->
+    [payout] À récupérer
+   *[payment] À rendre
+}
+reason-insufficient_funds = Il n’y a pas assez d’argent sur le compte.
+reason-payer_declined = Refusé par le payeur, sa banque ou son prestataire.
+reason-payer_timeout = La confirmation n’est pas arrivée à temps.
+reason-payer_busy = Un autre paiement du payeur était en cours chez le prestataire.
+reason-invalid_account = Aucun compte actif sous ce numéro.
+reason-limit_exceeded = Au-delà d’un plafond du compte.
+reason-amount_out_of_range = Ce moyen n’accepte pas ce montant.
+reason-expired = Le délai s’est écoulé avant la confirmation.
+reason-not_permitted = Le prestataire ne l’autorise pas.
+reason-merchant_funds = Pas assez d’argent sur votre compte chez le prestataire.
+reason-provider_unavailable = Le prestataire n’a pas pu être joint.
+reason-misconfigured = Les réglages de la connexion sont incorrects.
+reason-other = Refusé par le prestataire.
+reason-stopped = Il a été arrêté avant l’envoi.
+reason-said = { $reason } Message du prestataire : { $message }
 label-date = Date
 label-reference = Référence
 label-support = Questions
@@ -60,6 +89,7 @@ footer-merchant = { $kind ->
     [payout] Vous recevez ce message parce que les notifications sont actives pour { $app }. L’opérateur de ce service peut les désactiver pour l’application. Un message n’est pas une preuve : interrogez l’API.
    *[payment] Vous recevez ce message parce que les notifications sont actives pour { $app }. L’opérateur de ce service peut les désactiver pour l’application. Avant de livrer, interrogez l’API : un message n’est pas une preuve de paiement.
 }
+footer-merchant-ended = Vous recevez ce message parce que les notifications sont actives pour { $app }. L’opérateur de ce service peut les désactiver pour l’application. Un message n’est pas une preuve : l’API donne le statut.
 footer-customer = Gardez ce message comme reçu. Une question sur votre commande ? Répondez à ce message ou contactez { $app }.
 footer-customer-no-reply = Gardez ce message comme reçu. Une question sur votre commande ? Contactez { $app }. Merci de ne pas répondre : cette adresse n’est pas consultée.
 footer-question = Une question ? Répondez à ce message ou contactez { $app }.
@@ -82,14 +112,14 @@ money-partly-taken-back-payment = Les prestataires avaient annoncé { $received 
 money-partly-taken-back-payout = Les prestataires avaient annoncé l’envoi de { $received }, puis l’échec d’une partie ; { $asked } étaient demandés.
 money-reported-payment = Le prestataire a annoncé comme reçu : { $received }, pour { $asked } demandés.
 money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
-money-return-payment = Rendez cette somme au client.
-money-return-payout = Demandez que cette somme vous soit rendue avant d’envoyer un autre versement.
+money-return-payment = Rendez { $received } au client.
+money-return-payout = Demandez la restitution de { $received } avant d’envoyer un autre versement.
 money-unreadable = un montant illisible
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
     [payout] Montant envoyé, selon le prestataire
-   *[payment] Reçu
+   *[payment] Montant reçu
 }
 label-reported = Annoncé par le prestataire
 label-case = À vérifier
@@ -141,6 +171,7 @@ case-unknown_after_restore = Le service a été restauré depuis une sauvegarde.
 # Mails aux utilisateurs de la console. $account est le compte du marchand, ou le service lui-même.
 invitation-subject = Votre invitation à { $account }
 invitation-text = Bonjour { $name }, vous êtes invité à rejoindre { $account } sur { $service } avec le rôle « { $role } ». Ouvrez le lien pour choisir votre mot de passe et vous connecter.
+invitation-service-text = Bonjour { $name }, vous êtes invité à rejoindre { $service } avec le rôle « { $role } ». Ouvrez le lien pour choisir votre mot de passe et vous connecter.
 invitation-button = Accepter l’invitation
 invitation-note = Si vous n’attendiez pas ce message, ignorez-le : rien ne se passe sans le lien.
 reset-subject = Un nouveau mot de passe pour { $service }

@@ -1,0 +1,65 @@
+//! Facts about cases, for pages and mails: how a reported amount differs, and which money of a
+//! second payment is to be returned.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use super::attempt::Attempt;
+use super::model::{Case, CaseReason, Transaction};
+
+/// Difference between the amount that a provider reported and the amount of the attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Difference {
+    Less,
+    /// Full amount, without a final result.
+    Same,
+    More,
+    Currency,
+    /// Reported money without a readable amount.
+    Unreadable,
+}
+
+impl Difference {
+    /// Difference of a case `amount_differs`. `None`: another case, or its attempt is not known.
+    pub fn of(tx: &Transaction, case: &Case) -> Option<Self> {
+        if case.reason != CaseReason::AmountDiffers {
+            return None;
+        }
+        let asked = tx.attempt_of(case)?.amount;
+        Some(match case.amount {
+            None => Self::Unreadable,
+            Some(amount) if amount.currency() != asked.currency() => Self::Currency,
+            Some(amount) => match amount.minor().cmp(&asked.minor()) {
+                Ordering::Less => Self::Less,
+                Ordering::Equal => Self::Same,
+                Ordering::Greater => Self::More,
+            },
+        })
+    }
+
+    /// Value of `$difference` in messages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Less => "less",
+            Self::Same => "same",
+            Self::More => "more",
+            Self::Currency => "currency",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+impl Transaction {
+    /// Open cases about a second payment that no later report contradicts, each with the attempt
+    /// whose money did not settle the transaction.
+    pub fn second_payments(&self) -> impl Iterator<Item = (&Case, &Attempt)> {
+        let is_second = |case: &&Case| {
+            let is_open = case.reason == CaseReason::PaidTwice && case.closed.is_none();
+            is_open && !self.is_superseded(case)
+        };
+        let cases = self.cases.iter().filter(is_second);
+        cases.filter_map(|case| Some((case, self.attempt_of(case)?)))
+    }
+}
