@@ -527,6 +527,7 @@ async fn the_merchant_is_told_which_of_two_payments_to_return() {
         amount: done.captured,
         is_part: false,
         is_recorded: true,
+        is_unclear: false,
         is_taken_back: false,
     });
     let second = tx.attempts.last_mut().unwrap();
