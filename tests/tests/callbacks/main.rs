@@ -3,6 +3,7 @@
 
 mod fixture;
 mod races;
+mod repeated_ids;
 mod reread;
 mod server;
 mod waiting;
