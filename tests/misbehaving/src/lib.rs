@@ -117,7 +117,11 @@ impl Gateway for Misbehaving {
         if let Some(what) = ask.description.strip_prefix("harm: ") {
             return Err(Fault::provider(harm::done(what, &config.key)));
         }
-        Ok(Outcome::succeeded(&ask.amount))
+        let paid = Outcome::succeeded(&ask.amount);
+        Ok(match ask.description.as_str() {
+            "succeed ch_shared" => paid.with_provider_id("ch_shared"),
+            _ => paid,
+        })
     }
 
     async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
@@ -125,7 +129,8 @@ impl Gateway for Misbehaving {
             return Err(Fault::provider("the query itself fails"));
         }
         cx.log(LogLevel::Debug, "asked");
-        if ask.provider_id.as_deref() == Some("ch_shared") {
+        // A query by the second id finds the charge of the first one.
+        if let Some("ch_shared" | "ch_renamed") = ask.provider_id.as_deref() {
             return Ok(Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"));
         }
         if ask.method == "ask" {
@@ -213,6 +218,7 @@ fn reported_at_once(ask: &Collect) -> Option<Outcome> {
     Some(match ask.description.as_str() {
         "pending ch_9" => Outcome::pending().with_provider_id("ch_9"),
         "pending ch_shared" => Outcome::pending().with_provider_id("ch_shared"),
+        "pending ch_renamed" => Outcome::pending().with_provider_id("ch_renamed"),
         "succeed ch_shared" => Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"),
         // A hundred times the amount, as a provider reports it that counts in another unit.
         "receive in another unit" => Outcome::Pending {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{ConnectionId, TransactionId};
+use switchyard_core::testing::START;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{ClientContext, Event, Transaction};
 use switchyard_engine::access::NewConnection;
@@ -17,10 +18,14 @@ use switchyard_engine::callback::{
     Callback, CallbackQuery, CallbackRequest, CallbackState, ReceiveError,
 };
 use switchyard_engine::engine::ConfirmRequest;
+use switchyard_gateway_host::{GatewaySettings, Gateways};
 use switchyard_records::NewCustomer;
 use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
+use switchyard_tests::gateways::workers;
 use switchyard_tests::merchant::Merchant;
 use switchyard_tests::{eventually, misbehaving_gateway};
+use tempfile::TempDir;
 
 /// Key that the misbehaving gateway trusts.
 pub const KEY: &str = "the key of these tests";
@@ -35,6 +40,8 @@ pub const SOON: Duration = Duration::from_secs(20);
 pub struct Fixture {
     pub merchant: Merchant,
     pub connection: ConnectionId,
+    /// Folder of gateways of its own.
+    folder: Option<TempDir>,
 }
 
 impl Fixture {
@@ -62,8 +69,34 @@ impl Fixture {
         Self::at("switchyard_demo", config).await
     }
 
+    /// The same, with gateways that go by the clock of the test, too: a promise of the gateway
+    /// counts from its own requests.
+    pub async fn misbehaving_by_its_clock(url: &str) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let settings = GatewaySettings {
+            dir: folder.path().to_owned(),
+            development: true,
+            worker: workers(),
+            ..GatewaySettings::default()
+        };
+        let clock = Clock::manual(START);
+        let gateways = Gateways::new(settings, clock.clone(), Ids::system())?;
+        let merchant = Merchant::with(|wanted| {
+            wanted.clock = clock;
+            wanted.gateways = gateways;
+        });
+        let config = json!({ "url": url, "key": KEY });
+        let mut fixture = Self::of(merchant.await?, "misbehaving", config).await?;
+        fixture.folder = Some(folder);
+        Ok(fixture)
+    }
+
     async fn at(gateway: &str, config: Value) -> anyhow::Result<Self> {
         let merchant = Merchant::with(|_| ()).await?;
+        Self::of(merchant, gateway, config).await
+    }
+
+    async fn of(merchant: Merchant, gateway: &str, config: Value) -> anyhow::Result<Self> {
         let gateways = merchant.bench.engine.gateways();
         gateways.add(&misbehaving_gateway()).await?;
         let new = NewConnection {
@@ -80,6 +113,7 @@ impl Fixture {
         Ok(Self {
             connection: connection.id,
             merchant,
+            folder: None,
         })
     }
 
@@ -96,6 +130,7 @@ impl Fixture {
         Ok(Self {
             connection: self.connection,
             merchant: merchant.await?,
+            folder: None,
         })
     }
 

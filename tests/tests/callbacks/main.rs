@@ -2,7 +2,9 @@
 //! move, a real server for HTTP.
 
 mod fixture;
+mod late_success;
 mod races;
+mod repeated_ids;
 mod reread;
 mod server;
 mod waiting;

@@ -2,19 +2,15 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
-use axum::http::Request;
 use serde_json::json;
-use switchyard::checkout;
-use switchyard::operations::Draining;
 use switchyard_core::ids::{ConnectionId, TransactionId};
 use switchyard_core::transaction::{CaseReason, Status, Transaction};
 use switchyard_engine::access::{AppChange, AppSettings, NewApp, NewConnection};
 use switchyard_engine::callback::CallbackState;
 use switchyard_tests::eventually;
-use tower::ServiceExt as _;
 
 use crate::fixture::{DECLINES, Fixture, KEY, PAYS, SECRET, SOON, STAYS_PENDING, connection, news};
+use crate::late_success::checkout_page;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_verified_success_ends_a_payment_that_waits() -> anyhow::Result<()> {
@@ -416,12 +412,9 @@ async fn money_received_so_far_in_another_unit_opens_a_case_and_nobody_is_asked_
 
 /// The wait page of a payment: its text.
 async fn wait_page(fixture: &Fixture, id: TransactionId) -> anyhow::Result<String> {
-    let pages = checkout::router(fixture.merchant.state.clone(), Draining::default());
-    let request = Request::get(format!("/checkout/{id}/wait")).body(Body::empty())?;
-    let page = pages.oneshot(request).await?;
-    anyhow::ensure!(page.status() == 200, "{}", page.status());
-    let bytes = to_bytes(page.into_body(), 1 << 20).await?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let (status, _, text) = checkout_page(fixture, id, "/wait", None).await?;
+    anyhow::ensure!(status == 200, "{status}");
+    Ok(text)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,6 +39,11 @@ pub struct Host {
 
 impl Host {
     pub async fn new() -> Self {
+        Self::accepting(&[]).await
+    }
+
+    /// With workers that may lack these sandbox restrictions.
+    pub async fn accepting(walls: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         let (clock, ids) = (Clock::wall(), Ids::system());
         let requests = Arc::new(AtomicUsize::new(0));
@@ -51,7 +56,7 @@ impl Host {
         let provider = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self {
-            gateways: gateways(folder.path(), &clock),
+            gateways: gateways(folder.path(), &clock, walls),
             store: Store::memory(),
             clock,
             ids,
@@ -63,7 +68,7 @@ impl Host {
 
     /// The host after a restart of the engine at the time of `clock`, on the same store.
     pub async fn restarted(mut self, clock: &Clock) -> Self {
-        self.gateways = gateways(self.folder.path(), clock);
+        self.gateways = gateways(self.folder.path(), clock, &[]);
         self.gateways.keep_in(&self.store).await.unwrap();
         self
     }
@@ -147,12 +152,13 @@ impl Host {
     }
 }
 
-fn gateways(folder: &Path, clock: &Clock) -> Gateways {
+fn gateways(folder: &Path, clock: &Clock, accepted: &[&str]) -> Gateways {
     let settings = GatewaySettings {
         dir: folder.join("gateways"),
         development: true,
         worker: WorkerSettings {
             memory_bytes: 128 * MIB,
+            accepted: accepted.iter().map(|wall| (*wall).to_owned()).collect(),
             ..switchyard_tests::gateways::workers()
         },
         ..GatewaySettings::default()

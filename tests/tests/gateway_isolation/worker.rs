@@ -1,18 +1,20 @@
 //! A gateway in a process of its own: whatever it does, the engine goes on, and its process has
 //! nothing to reach for.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use switchyard_core::transaction::Outcome;
 use switchyard_gateway_host::ChangeAuthor;
 use switchyard_system::clock::Clock;
 use switchyard_tests::{Server, Setup, eventually};
 
-use crate::host::{Host, NONSENSE, children, nonsense, only_worker, workers};
+use crate::host::{Host, NONSENSE, children, nonsense, on_two_threads, only_worker, workers};
 use crate::table::is_in_quarantine;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -92,6 +94,42 @@ async fn a_call_whose_end_does_harm_has_its_own_outcome_and_the_next_call_a_new_
         host.misbehaving().await;
         host.works(&gateway).await;
     }
+}
+
+/// Has the system refuse Landlock, as a kernel without it does, to this thread and to all threads
+/// and processes that it starts.
+fn refuse_landlock() {
+    let rules = BTreeMap::from([(libc::SYS_landlock_create_ruleset, Vec::new())]);
+    let refused = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let target = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, target).unwrap();
+    let program: BpfProgram = filter.try_into().unwrap();
+    seccompiler::apply_filter(&program).unwrap();
+}
+
+#[test]
+fn no_gateway_is_loaded_where_the_system_refuses_a_wall_unless_the_setting_names_it() {
+    // A thread of its own, which ends with the test.
+    let refused = std::thread::spawn(|| {
+        refuse_landlock();
+        on_two_threads(async {
+            let host = Host::new().await;
+            let why = host.gateways.add(&host.own_copy()).await.unwrap_err();
+            let why = why.to_string();
+            for words in [
+                "this system does not confine it: landlock: ",
+                "`gateways.accept_missing_walls = [\"landlock\"]`",
+            ] {
+                assert!(why.contains(words), "{why}");
+            }
+            let host = Host::accepting(&["network"]).await;
+            host.gateways.add(&host.own_copy()).await.unwrap_err();
+            let host = Host::accepting(&["landlock"]).await;
+            let gateway = host.misbehaving().await;
+            host.works(&gateway).await;
+        });
+    });
+    refused.join().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
