@@ -120,8 +120,8 @@ pub struct TimeLeft {
 pub struct Row {
     pub name: String,
     pub value: String,
-    /// CSS class: `strong` for important rows, `fine` for long, rarely read ones, `prose` for texts of
-    /// several lines, else empty.
+    /// CSS class: `strong` for important rows, `fine` for long, rarely read ones, `prose` for
+    /// texts of several lines, else empty.
     pub look: &'static str,
     /// ISO 8601, of a value that is a moment.
     pub time: Option<String>,

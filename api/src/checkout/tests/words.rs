@@ -319,6 +319,7 @@ async fn a_closed_app_offers_nothing_to_choose_and_says_what_became_of_the_last_
     let shown = |name: &str| &pages.iter().find(|(shown, _)| shown == name).unwrap().1;
     for name in ["choose-empty", "choose-notice"] {
         let html = shown(name);
+        gallery::keep(&format!("closed-{name}.en"), html);
         assert!(html.contains("Payments are closed for now"), "{name}");
         for untrue in [
             "How would you like to pay?",
@@ -332,6 +333,7 @@ async fn a_closed_app_offers_nothing_to_choose_and_says_what_became_of_the_last_
     }
     for name in ["wait-out", "wait-out-ends"] {
         let html = shown(name);
+        gallery::keep(&format!("closed-{name}.en"), html);
         assert!(html.contains("is not taking other payments"), "{name}");
         assert!(!html.contains(">Pay another way<"), "{name}");
     }
