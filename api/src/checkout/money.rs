@@ -108,7 +108,7 @@ impl PageContext {
         let received = self.tx.received();
         let is_named = received.as_ref().is_some_and(|received| {
             let named = [charge.amount, charge.net()];
-            matches!(received.amounts.as_slice(), [one] if named.contains(one))
+            received.single().is_some_and(|one| named.contains(&one))
         });
         let received_label = match self.tx.is_received_sum_disputed() {
             false => "row-received",

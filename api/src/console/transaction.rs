@@ -318,23 +318,17 @@ fn money_of_ended(attempt: &Attempt, text: Text) -> Option<String> {
         attempt.state,
         AttemptState::Declined | AttemptState::NotSent
     );
-    let charges = attempt
-        .charges
-        .iter()
-        .filter(|charge| !charge.is_taken_back);
-    let mut charges = charges.filter(|_| is_ended).peekable();
-    charges.peek()?;
-    let amounts = charges.filter_map(|charge| charge.amount);
-    let amounts: Vec<_> = amounts
-        .map(|amount| amount.with_code(text.language()))
-        .collect();
-    Some(match amounts.is_empty() {
-        true => text.say("console-attempt-money-unreadable"),
-        false => {
-            let sum = amounts.join(" + ");
-            text.with("console-attempt-money", &[("received", &sum)])
-        }
-    })
+    let standing = || {
+        let charges = attempt.charges.iter();
+        charges.filter(|charge| is_ended && !charge.is_taken_back)
+    };
+    let amounts = standing().filter_map(|charge| charge.amount);
+    let amounts = amounts.map(|amount| amount.with_code(text.language()));
+    let is_unreadable = standing().any(|charge| charge.has_unreadable());
+    let unreadable = is_unreadable.then(|| text.say("console-money-unreadable"));
+    let sums: Vec<_> = amounts.chain(unreadable).collect();
+    let received = sums.join(" + ");
+    (!sums.is_empty()).then(|| text.with("console-attempt-money", &[("received", &received)]))
 }
 
 fn decline_text(attempt: &Attempt, text: Text) -> String {

@@ -17,8 +17,13 @@ pub fn cell(column: Column, tx: &Transaction) -> String {
         Column::Status => tx.status().as_str().to_owned(),
         Column::Amount => tx.amount.decimal(),
         Column::Currency => tx.amount.currency().code().to_owned(),
-        Column::Received => received(tx, Amount::decimal),
-        Column::ReceivedCurrency => received(tx, |amount| amount.currency().code().to_owned()),
+        Column::Received => {
+            let unreadable = tx.has_unreadable_money().then_some("unreadable");
+            received(tx, Amount::decimal, unreadable)
+        }
+        Column::ReceivedCurrency => {
+            received(tx, |amount| amount.currency().code().to_owned(), None)
+        }
         Column::Fees => fees.map(Amount::decimal).unwrap_or_default(),
         Column::FeesCurrency => {
             fees.map_or_else(String::new, |fees| fees.currency().code().to_owned())
@@ -59,13 +64,12 @@ pub fn cell(column: Column, tx: &Transaction) -> String {
     }
 }
 
-/// A part of each amount that was received and not taken back, one for each currency, and
-/// `unreadable` for an amount that cannot be read.
-fn received(tx: &Transaction, part: fn(Amount) -> String) -> String {
+/// A part of each amount that was received and of a payment not taken back, one for each currency,
+/// and the word for an amount that cannot be read.
+fn received(tx: &Transaction, part: fn(Amount) -> String, unreadable: Option<&str>) -> String {
     let amounts = tx.kept().map(|kept| kept.amounts);
     let parts = amounts.unwrap_or_default().into_iter().map(part);
-    let unreadable = tx.has_unreadable_money().then(|| "unreadable".to_owned());
-    let parts: Vec<_> = parts.chain(unreadable).collect();
+    let parts: Vec<_> = parts.chain(unreadable.map(str::to_owned)).collect();
     parts.join(";")
 }
 

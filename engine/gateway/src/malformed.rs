@@ -83,19 +83,22 @@ fn ready<T>(outcome: T, state: Option<Value>) -> Ready<T> {
 
 fn read(outcome: &RawValue) -> Option<Outcome> {
     let text = outcome.get();
-    let read = serde_json::from_str(text).ok();
+    // An id with a replaced byte would be another id.
+    let is_whole = !text.contains(char::REPLACEMENT_CHARACTER);
+    let read = is_whole.then(|| serde_json::from_str(text).ok()).flatten();
     read.or_else(|| names_money(text).then(|| unreadable(provider_id(text))))
 }
 
-/// Whether a text that cannot be read speaks of a success, or of received money other than `null`.
+/// Whether a text that cannot be read has the word of a success, or a member with received money
+/// other than `null`.
 fn names_money(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    let is_value = |rest: &str| {
-        let value = rest.trim_start().trim_start_matches(':').trim_start();
-        !value.starts_with("null")
+    let has_value = |rest: &str| {
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
+        value.is_some_and(|value| !value.starts_with("null"))
     };
     let mut received = text.split(r#""received""#).skip(1);
-    text.contains(r#""succeeded"#) || received.any(is_value)
+    text.contains(r#""succeeded""#) || received.any(has_value)
 }
 
 /// Success of an amount that cannot be read.
@@ -117,7 +120,7 @@ fn provider_id(outcome: &str) -> Option<String> {
     let outcome: Value = serde_json::from_str(outcome).ok()?;
     let mut kinds = outcome.as_object()?.values();
     let members = kinds.next().filter(|_| kinds.next().is_none())?;
-    id(members.get("provider_id")?)
+    id(members.get("provider_id")?).filter(|id| !id.contains(char::REPLACEMENT_CHARACTER))
 }
 
 /// An id, which may be written as a number.
@@ -201,6 +204,8 @@ mod tests {
         for outcome in [
             json!({ "pending": { "poll_after": -1 } }),
             json!({ "pending": { "received": null, "poll_after": -1 } }),
+            json!({ "pending": { "provider_status": "received", "poll_after": -1 } }),
+            json!({ "pending": { "succeeded_at": null, "poll_after": -1 } }),
             json!({ "declined": { "reason": 7 } }),
             json!({ "paid": {} }),
             json!(null),
@@ -209,6 +214,7 @@ mod tests {
             assert_eq!(super::outcome(&message), None, "{outcome}");
         }
         assert_eq!(super::outcome(b"{"), None);
+        assert_eq!(super::outcome(br#"{"log":"it \"succeeded\"","#), None);
     }
 
     #[test]
@@ -230,7 +236,14 @@ mod tests {
                 assert_eq!(read, serde_json::from_str(outcome).unwrap(), "{beside}");
             }
         }
-        // Bytes that are no UTF-8, and a mark of its byte order.
+        // An id that is no UTF-8 is none, and the money is not lost.
+        let id = [
+            &br#"{"outcome":{"succeeded":{"provider_id":"caf"#[..],
+            b"\xe9\"}}}",
+        ]
+        .concat();
+        assert_eq!(super::outcome(&id).unwrap().outcome, unreadable(None));
+        // Bytes that are no UTF-8 beside the outcome, and a mark of the order of bytes.
         let mut message = format!(r#"{{"outcome":{succeeded},"log":[{{"level":"info","text":"caf"#);
         message.insert(0, '\u{feff}');
         let message = [message.as_bytes(), b"\xe9\"}]}"].concat();

@@ -320,7 +320,7 @@ async fn recover(engine: &Engine, tx: &Transaction, job: GatewayJob) {
 
 /// Sends an outcome to the actor until it is durable. It is never dropped while the process runs;
 /// after a crash the journal has it.
-pub(super) async fn send_outcome(engine: &Engine, id: TransactionId, answer: Command) {
+async fn send_outcome(engine: &Engine, id: TransactionId, answer: Command) {
     loop {
         match engine.registry().send(engine, id, answer.clone()).await {
             Ok(_) => return,

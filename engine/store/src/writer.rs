@@ -186,7 +186,7 @@ impl Writer {
     /// Whether the files of the open backend are in their place.
     fn verify_place(&self) -> Result<(), KvError> {
         match self.shared.kv.load_full() {
-            Some(kv) => kv.verify_place(),
+            Some(kv) => contained(|| kv.verify_place()),
             None => Ok(()),
         }
     }

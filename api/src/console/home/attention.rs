@@ -36,8 +36,9 @@ pub async fn attention(
     unknown: [(&Statistics, &str); 2],
 ) -> Result<Attention, Failed> {
     let text = page.text();
-    let (mut items, open) = cases(page).await?;
+    let (mut items, incomplete, open) = cases(page).await?;
     let unlisted = open.number - items.len();
+    items.extend(incomplete);
     items.extend(others(page, unknown).await?);
     let written = |number: usize| {
         let number = text.number(u64::try_from(number).unwrap_or(u64::MAX));
@@ -76,7 +77,7 @@ struct OpenCases {
 }
 
 /// The newest open cases of the app, and how many there are. Each has the page of its transaction.
-async fn cases(page: &Page) -> Result<(Vec<Item>, OpenCases), Failed> {
+async fn cases(page: &Page) -> Result<(Vec<Item>, Option<Item>, OpenCases), Failed> {
     let scope = page.scope().ok_or(Failed::NotFound)?;
     let query = CaseQuery {
         open: true,
@@ -103,12 +104,16 @@ async fn cases(page: &Page) -> Result<(Vec<Item>, OpenCases), Failed> {
     };
     let open = OpenCases {
         number: found.items.len(),
-        are_more: found.more.is_some(),
+        are_more: found.more.is_some() || found.is_incomplete,
     };
-    Ok((
-        found.items.iter().take(MOST_CASES).map(item).collect(),
-        open,
-    ))
+    let incomplete = found.is_incomplete.then(|| Item {
+        icon: "i-warning",
+        href: page.in_scope("payments"),
+        title: text.say("console-home-cases-incomplete"),
+        text: text.say("console-home-cases-incomplete-text"),
+    });
+    let listed = found.items.iter().take(MOST_CASES).map(item);
+    Ok((listed.collect(), incomplete, open))
 }
 
 /// Proposals that wait for a second person. Readers who may decide see it.

@@ -74,7 +74,8 @@ pub struct PaymentVerified<'a> {
     capture: Option<Capture<'a>>,
     /// Sum that providers reported as received and did not take back, in major units of
     /// `currency_received`; null when there is none, and when it is in several currencies or an
-    /// amount cannot be read: `amount_received_formatted` names them all.
+    /// amount cannot be read: `amount_received_formatted` names them all. The money of a success
+    /// that was taken back counts again once a person has closed its case.
     #[schema(value_type = Option<f64>)]
     amount_received: Option<Number>,
     amount_received_formatted: Option<String>,

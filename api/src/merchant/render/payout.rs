@@ -48,8 +48,7 @@ pub struct PayoutVerified<'a> {
     attention: Option<CaseReason>,
     /// Sum that providers reported as sent, in major units of `currency_sent`, also after the
     /// payout had failed; null when no readable amount was reported, and when it is in several
-    /// currencies or an amount cannot be read. Money that the provider took back counts while
-    /// `attention` is not null.
+    /// currencies or an amount cannot be read. Money that the provider took back counts, too.
     #[schema(value_type = Option<f64>)]
     amount_sent: Option<Number>,
     /// The same in words; null when nothing was reported. A failed payout is sent again only then.

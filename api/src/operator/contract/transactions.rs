@@ -89,9 +89,8 @@ pub struct Facts {
     /// Reason of the open case that the merchant sees.
     #[schema(value_type = Option<schemas::CaseReason>)]
     pub attention: Option<CaseReason>,
-    /// Received amount in major units, without money that the provider took back (of a payout with
-    /// an open case: with it). Null when there is none, and when it is in several currencies or an
-    /// amount cannot be read.
+    /// Received amount in major units; of a payment without money that the provider took back.
+    /// Null when there is none, and when it is in several currencies or an amount cannot be read.
     #[schema(value_type = Option<f64>)]
     pub received: Option<Number>,
     pub received_formatted: Option<String>,

@@ -269,6 +269,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     if charge.is_taken_back {
         if counts != charge.amount {
             charge.amount = counts;
+            charge.is_unclear &= is_part;
             charge.is_taken_back = false;
         }
     } else if !charge.is_recorded {

@@ -68,13 +68,16 @@ impl Transaction {
         !self.state.is_final() && self.cases.iter().any(|case| case.reason.holds())
     }
 
-    /// The ended attempt whose reported money holds the transaction; the latest one reported.
+    /// The ended attempt whose reported money holds the transaction, the latest one reported; else
+    /// one that may have moved money.
     pub fn held_attempt(&self) -> Option<&Attempt> {
-        self.cases
-            .iter()
-            .rev()
-            .filter(|case| case.reason.holds() && case.closed.is_none())
-            .find_map(|case| self.attempt_of(case))
+        let is_open = |case: &&Case| case.reason.holds() && case.closed.is_none();
+        let open = || self.cases.iter().rev().filter(is_open);
+        let (known, unknown) = (
+            open().filter(|case| case.reason.reports_money()),
+            open().filter(|case| !case.reason.reports_money()),
+        );
+        known.chain(unknown).find_map(|case| self.attempt_of(case))
     }
 
     /// The attempt without a success for which money was reported; the latest one reported.
@@ -105,23 +108,23 @@ impl Transaction {
         self.sum_of(|_| true)
     }
 
-    /// The reported money without that which providers took back. Where reports contradict each
-    /// other, the amount is the safe one: money of a payment does not count before a person has
-    /// closed each case of its success, and money of a payout counts until then. `None`: no amount
-    /// that can be read is left.
+    /// The reported money without that which providers took back of a payment. The charge of its
+    /// success counts again once a person has closed each case. All reported money of a payout
+    /// counts: nobody sends it again. `None`: no amount that can be read is left.
     pub fn kept(&self) -> Option<Received> {
-        let is_reviewed = self.attention().is_none();
-        let is_accepted = self.state == State::Succeeded && is_reviewed;
-        let may_be_sent = self.kind() == Kind::Payout && !is_reviewed;
+        let is_accepted = self.state == State::Succeeded && self.attention().is_none();
         self.sum_of(|charge| {
-            !charge.is_taken_back || may_be_sent || (is_accepted && charge.is_recorded)
+            !charge.is_taken_back
+                || self.kind() == Kind::Payout
+                || (is_accepted && charge.is_recorded)
         })
     }
 
-    /// Whether an amount that cannot be read was reported and not taken back.
+    /// Whether an amount that cannot be read was reported, and of a payment not taken back.
     pub fn has_unreadable_money(&self) -> bool {
+        let is_payout = self.kind() == Kind::Payout;
         self.charges()
-            .any(|(_, charge)| charge.has_unreadable() && !charge.is_taken_back)
+            .any(|(_, charge)| charge.has_unreadable() && (is_payout || !charge.is_taken_back))
     }
 
     /// Sum of the charges that `counts`.
@@ -279,10 +282,9 @@ impl Transaction {
     pub(super) fn settle_by_person(&mut self, settled: Option<&Settled>) {
         let Some(settled) = settled else { return };
         let is_held = self.state == State::OnHold;
-        let holding = self
-            .cases
-            .iter()
-            .filter(|case| is_held && case.reason.holds());
+        let holds =
+            |case: &&Case| case.reason.holds() && case.reason != CaseReason::AmbiguousProviderId;
+        let holding = self.cases.iter().filter(holds).filter(|_| is_held);
         let holding: Vec<_> = holding.map(|case| case.reference).collect();
         for attempt in &mut self.attempts {
             if attempt.id == settled.attempt || holding.contains(&attempt.reference) {

@@ -163,7 +163,11 @@ impl Sqlite {
         }
         transaction.commit()?;
         log.committed(connection);
-        self.verify_files(&writer)
+        // The commit is made. Only files that are not in their place make it one that is lost.
+        match self.verify_files(&writer) {
+            Err(lost @ KvError::NotInPlace(_)) => Err(lost),
+            _ => Ok(()),
+        }
     }
 
     fn verify_files(&self, writer: &Writer) -> Result<(), KvError> {

@@ -105,6 +105,10 @@ pub(super) fn settle_held(
         let Some(attempt) = tx.attempt_of(case).filter(is_in_question) else {
             continue;
         };
+        if is_ambiguous {
+            held = Some(vec![Event::Held]);
+            continue;
+        }
         // Only the latest report about an attempt counts.
         if judged.contains(&case.reference) {
             continue;
@@ -118,7 +122,7 @@ pub(super) fn settle_held(
             .find(|charge| charge.id.as_deref() == id);
         let enough = charge
             .and_then(|charge| charge.amount)
-            .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back && !is_ambiguous);
+            .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back);
         if let Some(captured) = enough {
             let success = Success {
                 provider_id: case.provider_id.clone(),
@@ -166,7 +170,7 @@ pub(super) fn failed(ended: &Event, decline: &Decline) -> Event {
         (Event::AttemptNotSent { .. }, _) => UNSENT.to_owned(),
         (_, Some(message)) => message.clone(),
         (_, None) if decline.reason == DeclineReason::Expired => {
-            "The time to pay was up.".to_owned()
+            "The time to pay had ended.".to_owned()
         }
         (_, None) => format!(
             "The provider declined: {}.",

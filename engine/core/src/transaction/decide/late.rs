@@ -56,30 +56,15 @@ pub(super) fn decide(
             received,
             ..
         } if answer::is_money(received) => {
-            // A smaller sum than the known one is an older report.
             let id = report.as_ref().and_then(MoneyReport::provider_id);
             let id = id.map(str::to_owned);
-            let known = report.and_then(|report| charges::amount_after(attempt, &report));
             let success = Success {
                 provider_id: provider_id.or(id),
                 provider_status,
-                captured: known.or(received),
+                captured: received,
                 fees: None,
             };
-            match attempt.state {
-                AttemptState::Succeeded if is_more(attempt, received) => {
-                    let success = Success {
-                        captured: received,
-                        ..success
-                    };
-                    contradicting(tx, attempt, &success, true, context)
-                }
-                AttemptState::Succeeded => {
-                    let is_back = tx.is_taken_back(attempt);
-                    contradicting(tx, attempt, &success, is_back, context)
-                }
-                _ => money(tx, attempt, success, None, context),
-            }
+            part(tx, attempt, success, report, context)
         }
         // A decline by the provider is final. A person can be mistaken.
         Outcome::Pending { provider_id, .. }
@@ -99,6 +84,29 @@ fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
         Some(MoneyReport::Part { amount, .. }) if is_more(attempt, Some(amount)) => false,
         Some(report) => report.is_repeated(attempt),
         None => false,
+    }
+}
+
+/// A part of the money for an ended attempt, `success.captured` of it.
+fn part(
+    tx: &Transaction,
+    attempt: &Attempt,
+    mut success: Success,
+    report: Option<MoneyReport>,
+    context: &Context,
+) -> Vec<Event> {
+    if is_more(attempt, success.captured) {
+        return contradicting(tx, attempt, &success, true, context);
+    }
+    // A smaller sum than the known one is an older report.
+    let known = report.and_then(|report| charges::amount_after(attempt, &report));
+    success.captured = known.or(success.captured);
+    match attempt.state {
+        AttemptState::Succeeded => {
+            let is_back = tx.is_taken_back(attempt);
+            contradicting(tx, attempt, &success, is_back, context)
+        }
+        _ => money(tx, attempt, success, None, context),
     }
 }
 

@@ -74,7 +74,8 @@ pub(super) fn settle(
         .as_deref()
         .or(attempt.provider_id.as_deref());
     let part = charges::recorded_at(&attempt.charges, id).map(|place| &attempt.charges[place]);
-    let larger = part.filter(|part| part.amount > Some(captured) && !part.is_taken_back);
+    let is_larger = |amount: Amount| amount > captured && amount > most;
+    let larger = part.filter(|part| part.amount.is_some_and(is_larger) && !part.is_taken_back);
     for charge in larger.into_iter().chain(beside(attempt, id)) {
         let evidence = charged_beside(tx, attempt, charge, captured);
         opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));

@@ -77,14 +77,42 @@ fn a_case_about_the_id_of_an_earlier_attempt_holds_after_the_later_one() {
 
 #[test]
 fn money_with_our_reference_settles_a_payment_beside_a_shared_id() {
-    let (mut world, [first, second]) = second_attempt(unknown());
-    let paid = reported("P1", amount(2_500));
-    world.answer_about(first, paid).unwrap();
-    world.apply(ambiguous(second, "P1")).unwrap();
-    world.answer(declined(false)).unwrap();
-    assert_eq!(world.tx.status(), Status::Success);
-    assert!(reasons(&world).contains(&CaseReason::AmbiguousProviderId));
-    assert!(!reasons(&world).contains(&CaseReason::PaidTwice));
+    for is_shared_first in [true, false] {
+        let (mut world, [first, second]) = second_attempt(unknown());
+        let mut share = |world: &mut World| {
+            for attempt in [first, second] {
+                world.apply(ambiguous(attempt, "P1")).unwrap();
+            }
+        };
+        if is_shared_first {
+            share(&mut world);
+        }
+        let paid = reported("P1", amount(2_500));
+        world.answer_about(first, paid).unwrap();
+        if !is_shared_first {
+            share(&mut world);
+        }
+        world.answer(declined(false)).unwrap();
+        assert_eq!(world.tx.status(), Status::Success);
+        assert!(reasons(&world).contains(&CaseReason::AmbiguousProviderId));
+        assert!(!reasons(&world).contains(&CaseReason::PaidTwice));
+    }
+}
+
+#[test]
+fn an_order_without_an_attempt_is_about_the_money_that_is_known() {
+    let (mut world, [first, second]) = second_attempt(declined(false));
+    world
+        .answer_about(first, reported("P1", amount(1_000)))
+        .unwrap();
+    world.apply(ambiguous(second, "P2")).unwrap();
+    let held = world.tx.held_attempt().unwrap();
+    assert_eq!(held.id, first);
+    world
+        .apply(resolve(Some(first), verdict(Some(2_500), None)))
+        .unwrap();
+    let second = world.tx.attempt(second).unwrap();
+    assert_eq!(second.settled, None, "its case stays open");
 }
 
 #[test]

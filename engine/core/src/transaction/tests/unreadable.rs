@@ -79,6 +79,46 @@ fn an_unreadable_amount_after_a_finished_charge_proves_no_other_money() {
 }
 
 #[test]
+fn a_sum_that_comes_back_after_a_reversal_is_clear_again() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let attempt = world.current();
+    world.answer(part(1_000)).unwrap();
+    world.answer(success(Captured::Unreadable)).unwrap();
+    tell(&mut world, attempt, [reversed("P1")]);
+    tell(&mut world, attempt, [reported("P1", amount(1_200))]);
+    assert_eq!(known(&world), ("$ 12.00".to_owned(), Some(1_200)));
+}
+
+#[test]
+fn money_of_a_payout_that_was_taken_back_still_stops_a_second_one() {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    let attempt = world.current();
+    world.answer(declined(false)).unwrap();
+    tell(
+        &mut world,
+        attempt,
+        [reported("P1", amount(2_500)), reversed("P1")],
+    );
+    assert_eq!(world.tx.status(), Status::Failed);
+    let kept = world.tx.kept().unwrap().single();
+    assert_eq!(kept, Some(amount(2_500)));
+}
+
+#[test]
+fn the_payers_fee_is_no_larger_sum() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    world.tx.attempts[0].payer_fee = Some(amount(100));
+    world.answer(part(2_600)).unwrap();
+    world
+        .answer(success(Captured::Named(amount(2_500))))
+        .unwrap();
+    assert_eq!(open_cases(&world), []);
+}
+
+#[test]
 fn money_that_was_taken_back_is_not_kept() {
     let kept = |world: &World| Some(world.tx.kept()?.single()?.minor());
     let (mut world, [first, second]) = second_attempt(reported("P2", amount(2_500)));
