@@ -114,7 +114,7 @@ pub(super) struct FeedAnswer {
 /// Reads an answer.
 ///
 /// # Errors
-/// An answer of another shape, or without a rate of any of our currencies besides its base.
+/// An answer of another shape, or without any of our currencies besides its base.
 pub(super) fn read(
     body: &[u8],
     now: Timestamp,
@@ -150,7 +150,7 @@ pub(super) fn read(
             }),
         }
     }
-    if read.entries.is_empty() {
+    if read.entries.is_empty() && read.unusable.is_empty() {
         return Err(FeedError::Shape("it has no rate of ours".to_owned()));
     }
     Ok(read)

@@ -79,7 +79,7 @@ fn a_case_about_the_id_of_an_earlier_attempt_holds_after_the_later_one() {
 fn money_with_our_reference_settles_a_payment_beside_a_shared_id() {
     for is_shared_first in [true, false] {
         let (mut world, [first, second]) = second_attempt(unknown());
-        let mut share = |world: &mut World| {
+        let share = |world: &mut World| {
             for attempt in [first, second] {
                 world.apply(ambiguous(attempt, "P1")).unwrap();
             }
