@@ -47,8 +47,11 @@ pub(super) fn outcome(message: &[u8]) -> Option<Ready<Outcome>> {
 /// The end of a callback in a malformed message. `None`: it names no money, or no attempt.
 pub(super) fn report(message: &[u8]) -> Option<Ready<CallbackResult>> {
     let text = text(message);
-    let end: End<'_> = serde_json::from_str(&text).ok()?;
-    let report: Report<'_> = serde_json::from_str(end.outcome.get()).ok()?;
+    let end: Option<End<'_>> = serde_json::from_str(&text).ok();
+    let report = end.and_then(|end| serde_json::from_str(end.outcome.get()).ok());
+    let Some(report): Option<Report<'_>> = report else {
+        return verified_money(&text).map(|result| ready(result, None));
+    };
     if !report.refused.is_null() {
         return None;
     }
@@ -61,6 +64,23 @@ pub(super) fn report(message: &[u8]) -> Option<Ready<CallbackResult>> {
     };
     let is_named = result.reference.is_some() || result.provider_id.is_some();
     is_named.then(|| ready(result, None))
+}
+
+/// Money of an unreadable amount for the attempt whose reference is in a text that is no report.
+/// `None`: the gateway did not verify it, or it names no money or no reference.
+fn verified_money(text: &str) -> Option<CallbackResult> {
+    let is_verified = member(text, "trusted").is_some_and(|value| value.starts_with("true"));
+    let is_refused = member(text, "refused").is_some_and(|value| !value.starts_with("null"));
+    let reference = member(text, "reference")?.strip_prefix('"')?;
+    let (reference, _) = reference.split_once('"')?;
+    let is_money = is_verified && !is_refused && names_money(text);
+    is_money.then(|| CallbackResult::trusted(unreadable(None)).about(reference))
+}
+
+/// The text from the value of the first member of this name on.
+fn member<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(&format!("\"{name}\""))?;
+    rest.trim_start().strip_prefix(':').map(str::trim_start)
 }
 
 /// The message as text: bytes that are no UTF-8 are replaced.
@@ -90,15 +110,17 @@ fn read(outcome: &RawValue) -> Option<Outcome> {
 }
 
 /// Whether a text that cannot be read has the word of a success, or a member with received money
-/// other than `null`.
+/// other than `null`. A word that was meant otherwise makes a case too many.
 fn names_money(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
+    let is_word = |rest: &str| !rest.starts_with('_');
+    let mut succeeded = text.split(r#""succeeded"#).skip(1);
     let has_value = |rest: &str| {
         let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
         value.is_some_and(|value| !value.starts_with("null"))
     };
     let mut received = text.split(r#""received""#).skip(1);
-    text.contains(r#""succeeded""#) || received.any(has_value)
+    succeeded.any(is_word) || received.any(has_value)
 }
 
 /// Success of an amount that cannot be read.
@@ -214,7 +236,7 @@ mod tests {
             assert_eq!(super::outcome(&message), None, "{outcome}");
         }
         assert_eq!(super::outcome(b"{"), None);
-        assert_eq!(super::outcome(br#"{"log":"it \"succeeded\"","#), None);
+        assert_eq!(super::outcome(br#"{"log":"it was received","#), None);
     }
 
     #[test]
@@ -261,6 +283,8 @@ mod tests {
             format!(r#"{{"outcome":{succeeded},"outcome":null}}"#),
             format!(r#"{{"outcome":{{"pending":{{"received":{usd},"received":null}}}}}}"#),
             r#"{"outcome":{"succeeded":{"amount":{"currency":"USD","minor":NaN}}}}"#.to_owned(),
+            r#"{"outcome":"{\"succeeded\":{\"amount\":1}}","log":1}"#.to_owned(),
+            r#"{"outcome":{"succeeded ":{}}}"#.to_owned(),
             r#"{"outcome":{"succeeded":{"amount":{"currency":"USD","minor":1e400}}}}"#.to_owned(),
             format!(
                 r#"{{"outcome":{{"succeeded":{{"amount":{usd},"provider_status":"\ud800"}}}}}}"#
@@ -280,6 +304,26 @@ mod tests {
         let result = read(numbered).unwrap();
         assert_eq!(result.provider_id.as_deref(), Some("12345"));
         assert!(result.trusted && result.outcome.is_some());
+        // A text that is no JSON, or says a thing twice, is about the reference that it names first.
+        for rest in [
+            r#""provider_status":"a
+b"}},"trusted":true,"reference":"r"}}"#,
+            r#""amount":1}},"trusted":true,"reference":"r"},"state":1,"state":2}"#,
+            r#""amount":1}},"trusted":true,"reference":"r","reference":"r"}}"#,
+            r#""amount":NaN}},"trusted":true,"reference":"r"}}"#,
+            r#""amount":1}},"trusted":true,"reference":"r",}}"#,
+        ] {
+            let message = format!(r#"{{"outcome":{{"outcome":{{"succeeded":{{{rest}"#);
+            let result = report(message.as_bytes()).unwrap_or_else(|| panic!("{message}"));
+            let expected = CallbackResult::trusted(unreadable(None)).about("r");
+            let kept = result.outcome;
+            assert_eq!(kept.outcome.is_some(), expected.outcome.is_some());
+            assert_eq!(kept.reference.as_deref(), Some("r"), "{message}");
+            assert!(kept.trusted);
+            let unverified = message.replace("true", "false");
+            let unverified = report(unverified.as_bytes());
+            assert!(unverified.is_none_or(|ready| !ready.outcome.trusted));
+        }
         let vague = json!({ "trusted": "yes", "reference": "r", "outcome": succeeded });
         assert!(!read(vague).unwrap().trusted);
         for nothing in [
