@@ -7,19 +7,28 @@ use std::sync::Arc;
 use super::row::Callback;
 use super::verdict::{Hint, Verdict, hint, matched};
 use crate::engine::{Engine, EngineError};
-use switchyard_core::transaction::{AttemptKey, Command, Transaction};
+use switchyard_core::ids::AttemptId;
+use switchyard_core::transaction::{AttemptKey, Command, Outcome, Transaction};
+use switchyard_gateway_host::CallbackReport;
 
 /// Queries `attempts`, each by our reference.
 pub(super) async fn query(
     engine: &Engine,
     callback: &Callback,
     attempts: Vec<AttemptKey>,
+    read: &CallbackReport,
 ) -> Result<Verdict, EngineError> {
     const WHY: &str = "Its provider id belongs to several attempts.";
     for (id, attempt) in attempts {
-        let Some(tx) = report(engine, callback, (id, attempt)).await? else {
+        let Some(mut tx) = engine.transaction(id).await? else {
             continue;
         };
+        if is_news(&tx, attempt, read) {
+            match report(engine, callback, (id, attempt)).await? {
+                Some(after) => tx = after,
+                None => continue,
+            }
+        }
         let Some(attempt) = tx.attempt(attempt) else {
             continue;
         };
@@ -37,6 +46,20 @@ pub(super) async fn query(
         }
     }
     Ok(matched(format!("{WHY} Each was queried by our reference.")))
+}
+
+/// Whether the callback says that money may have moved for the attempt. One that nobody vouches for
+/// says nothing, and one without money nothing about an attempt that ended without any.
+fn is_news(tx: &Transaction, attempt: AttemptId, read: &CallbackReport) -> bool {
+    let Some(attempt) = tx.attempt(attempt).filter(|_| read.is_trusted()) else {
+        return false;
+    };
+    let reports_money = match read.outcome(tx.id, attempt.amount) {
+        Some(Outcome::Succeeded { .. }) => true,
+        Some(Outcome::Pending { received, .. }) => received.is_some(),
+        _ => false,
+    };
+    reports_money || attempt.may_have_moved_money()
 }
 
 /// Opens a case about an attempt: the provider uses the callback's id for another one, too. `None`:

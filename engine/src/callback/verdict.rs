@@ -95,14 +95,12 @@ pub(super) async fn process(
         Identity::Disagree(one) if has_succeeded(engine, one).await? => (one, true),
         Identity::Disagree(one) => {
             (callback.transaction, callback.attempt) = (Some(one.0), Some(one.1));
-            return ambiguous::query(
-                engine,
-                callback,
-                named_by_both(engine, callback, one).await?,
-            )
-            .await;
+            let both = named_by_both(engine, callback, one).await?;
+            return ambiguous::query(engine, callback, both, &report).await;
         }
-        Identity::Ambiguous(several) => return ambiguous::query(engine, callback, several).await,
+        Identity::Ambiguous(several) => {
+            return ambiguous::query(engine, callback, several, &report).await;
+        }
     };
     let found = Found {
         transaction,
@@ -129,10 +127,13 @@ async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, Engi
         None => Vec::new(),
     };
     if let (Some(one), Some(id)) = (by_reference, &callback.provider_id)
-        && by_id.len() > 1
-        && !has_id(engine, one, id).await?
+        && by_id.iter().any(|other| *other != one)
     {
         by_id.retain(|other| *other != one);
+        // It may be one of more attempts with the id than are read.
+        if has_id(engine, one, id).await? {
+            by_id.push(one);
+        }
     }
     Ok(identify(by_reference, &by_id))
 }

@@ -5,7 +5,7 @@
 
 use super::commit::Step;
 use switchyard_core::ids::{AttemptId, TransactionId};
-use switchyard_core::transaction::{Attempt, AttemptKey, AttemptState, Command, Transaction};
+use switchyard_core::transaction::{Attempt, AttemptKey, Command, Transaction};
 use switchyard_records::{Name, RecordError, attempts_with_id, is_named};
 use switchyard_store::{Batch, Store};
 
@@ -70,14 +70,11 @@ fn new_ids<'s>(
     step: &'s Step,
     attempt: &'s Attempt,
 ) -> impl Iterator<Item = (&'s Attempt, Name, String)> {
-    let moves_money = |one: &Attempt| {
-        one.state.is_open() || one.state == AttemptState::Succeeded || !one.charges.is_empty()
-    };
     let before = step.before.as_ref();
     let known = before.and_then(|before| Some((before, before.attempt(attempt.id)?)));
-    let known = known.filter(|(_, known)| moves_money(known));
+    let known = known.filter(|(_, known)| known.may_have_moved_money());
     let ids_before = known.map_or_else(Vec::new, |(before, known)| before.ids_of(known));
-    let mut ids = match moves_money(attempt) {
+    let mut ids = match attempt.may_have_moved_money() {
         true => step.after.ids_of(attempt),
         false => Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! Which attempt a callback is about. Pure: the callback worker and the exhaustive check both call
 //! it.
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, AttemptState};
 use super::model::{Case, Transaction};
 use crate::ids::{AttemptId, TransactionId};
 
@@ -36,6 +36,12 @@ pub fn identify(by_reference: Option<AttemptKey>, by_id: &[AttemptKey]) -> Ident
 }
 
 impl Attempt {
+    /// Whether it is open, or money was reported for it.
+    pub fn may_have_moved_money(&self) -> bool {
+        let is_done = self.state == AttemptState::Succeeded;
+        self.state.is_open() || is_done || !self.charges.is_empty()
+    }
+
     /// Whether its provider reported the attempt, or a charge of it, under this id.
     pub fn has_id(&self, id: &str) -> bool {
         let mut charges = self.charges.iter();

@@ -213,6 +213,11 @@ impl CaseReason {
         )
     }
 
+    /// Whether a case of this reason stops holding when it is closed: money is settled otherwise.
+    pub const fn ends_when_closed(self) -> bool {
+        matches!(self, Self::AmbiguousProviderId)
+    }
+
     /// Whether the case says that a provider received money. Its amount is what was received.
     pub const fn reports_money(self) -> bool {
         match self {

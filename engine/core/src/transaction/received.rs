@@ -61,11 +61,19 @@ pub enum TakenBack {
     All,
 }
 
+impl Case {
+    /// Whether it says that money was reported, or may have moved, that settles nothing.
+    fn holds(&self) -> bool {
+        let has_ended = self.closed.is_some() && self.reason.ends_when_closed();
+        self.reason.holds() && !has_ended
+    }
+}
+
 impl Transaction {
     /// Whether money was reported that settles nothing yet. No attempt starts then, whatever
     /// becomes of the attempt in progress.
     pub fn is_held(&self) -> bool {
-        !self.state.is_final() && self.cases.iter().any(|case| case.reason.holds())
+        !self.state.is_final() && self.cases.iter().any(Case::holds)
     }
 
     /// The ended attempt whose reported money holds the transaction, the latest one reported; else
@@ -175,7 +183,7 @@ impl Transaction {
             | AttemptState::InDoubt
             | AttemptState::Succeeded => false,
         });
-        let may_have_moved = |case: &Case| case.reason.reports_money() || case.reason.holds();
+        let may_have_moved = |case: &Case| case.reason.reports_money() || case.holds();
         no_attempt && !self.cases.iter().any(may_have_moved)
     }
 

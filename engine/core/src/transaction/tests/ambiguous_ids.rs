@@ -63,6 +63,21 @@ fn a_decline_of_an_attempt_whose_id_is_shared_fails_no_transaction() {
 }
 
 #[test]
+fn a_closed_case_about_a_shared_id_holds_nothing() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(unknown()).unwrap();
+    let attempt = world.current();
+    world.apply(ambiguous(attempt, "P1")).unwrap();
+    world
+        .apply(resolve(Some(attempt), Verdict::NeverSent))
+        .unwrap();
+    assert_eq!(open_cases(&world), []);
+    assert!(!world.tx.is_held());
+    assert!(world.tx.surely_moved_no_money());
+}
+
+#[test]
 fn a_case_about_the_id_of_an_earlier_attempt_holds_after_the_later_one() {
     let mut world = World::payment_with(3);
     world.apply(confirm(1)).unwrap();
