@@ -7,29 +7,28 @@ use tokio::time::Instant;
 /// Pauses between the attempts to open a failed backend again.
 pub(super) struct Retry {
     pause: Duration,
-    /// Time of the last failure or recovery.
+    /// Time of the last failure.
     last: Instant,
 }
 
 impl Retry {
     pub(super) fn new() -> Self {
         Self {
-            pause: RETRY,
+            pause: RETRY / 2,
             last: Instant::now(),
         }
     }
 
-    /// The pause is the shortest again when the backend has worked for a while.
+    /// The pause grows with each failure without a recovery in between.
     pub(super) fn note_failure(&mut self) {
-        self.pause = match self.last.elapsed() > 2 * LONGEST_RETRY {
-            true => RETRY,
-            false => (2 * self.pause).min(LONGEST_RETRY),
-        };
+        self.pause = (2 * self.pause).min(LONGEST_RETRY);
         self.last = Instant::now();
     }
 
+    /// The backend was opened again. A later failure may be of one damaged page, for which
+    /// other commits do not wait.
     pub(super) fn note_recovery(&mut self) {
-        self.last = Instant::now();
+        *self = Self::new();
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_pause_before_a_reopening_grows_until_the_backend_has_worked_for_a_while() {
+    async fn the_pause_before_a_reopening_grows_until_the_backend_is_open_again() {
         let mut retry = Retry::new();
         let mut pauses = Vec::new();
         for _ in 0..8 {
@@ -57,11 +56,9 @@ mod tests {
             assert!(!retry.is_due());
             tokio::time::advance(retry.pause).await;
             assert!(retry.is_due());
-            // Damage that each commit meets lets the backend open.
-            retry.note_recovery();
         }
-        assert_eq!(pauses, [200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
-        tokio::time::advance(3 * LONGEST_RETRY).await;
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        retry.note_recovery();
         retry.note_failure();
         assert_eq!(retry.pause, RETRY);
     }
