@@ -41,7 +41,7 @@ fn create(new: &NewGateway) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is printed of a new gateway: its folder, and the commands for it.
+/// Text about a new gateway: its folder, and the commands for it.
 fn next_steps(name: &str, created: &Created) -> String {
     let file = format!("libgateway_{name}.so");
     let folder = created.folder.display();

@@ -304,7 +304,7 @@ mod tests {
         let result = read(numbered).unwrap();
         assert_eq!(result.provider_id.as_deref(), Some("12345"));
         assert!(result.trusted && result.outcome.is_some());
-        // A text that is no JSON, or says a thing twice, is about the reference that it names first.
+        // A text that is no JSON, or says a thing twice, is about its first reference.
         for rest in [
             r#""provider_status":"a
 b"}},"trusted":true,"reference":"r"}}"#,

@@ -152,8 +152,8 @@ fn captured(reported: Option<&WireAmount>, subject: &Subject<'_>) -> Captured {
 }
 
 /// Success of an amount that cannot be read, for a pending attempt that received an implausible
-/// amount so far, or one in another currency, which adds to no sum. Money moved, so the payer is not
-/// asked to pay, and a person looks at it.
+/// amount so far, or one in another currency, which adds to no sum. Money moved, so the payer is
+/// not asked to pay, and a person looks at it.
 fn unreadable_part(provider_id: Option<String>) -> Outcome {
     Outcome::Succeeded {
         provider_id,
@@ -437,7 +437,7 @@ mod tests {
         }
     }
 
-    /// It would replace the sum that the attempt received in its own currency.
+    /// Such money would replace the sum that the attempt received in its own currency.
     #[test]
     fn money_received_in_another_currency_is_no_part_of_the_attempt() {
         let outcome = translated(pending(Some(WireAmount::minor(1_000, "EUR"))));

@@ -37,7 +37,7 @@ pub struct CaseFound {
 #[derive(Clone, Debug, Default)]
 pub struct CasesFound {
     pub items: Vec<CaseFound>,
-    /// Where the next page begins, if there may be one.
+    /// Beginning of the next page, if there may be one.
     pub more: Option<CaseId>,
     /// Whether cases may be missing because the store is damaged.
     pub is_incomplete: bool,
@@ -51,7 +51,7 @@ impl CaseFound {
 }
 
 impl CasesFound {
-    /// What was read; `None`: it is damaged, and the page is incomplete.
+    /// The value that was read. `None`: it is damaged, and the page is incomplete.
     fn readable<T>(
         &mut self,
         store: &Store,

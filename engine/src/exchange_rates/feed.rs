@@ -104,7 +104,7 @@ pub struct UnusableRate {
     pub at: Timestamp,
 }
 
-/// What an answer says about our currencies.
+/// Rates and unusable values of an answer, of our currencies.
 #[derive(Debug)]
 pub(super) struct FeedAnswer {
     pub(super) entries: Vec<Entry>,

@@ -149,7 +149,7 @@ impl RateTable {
         held.is_some_and(|held| held.rejected && held.entry.rate == entry.rate)
     }
 
-    /// These rates, with each fetched one as it was when the present day (UTC) began.
+    /// The rates, each fetched one as it was when the present day (UTC) began.
     pub(super) fn at_start_of_day(&self, now: Timestamp) -> Self {
         let mut rates = self.clone();
         let of_today = |entry: &&mut Entry| entry.at.day() == now.day();

@@ -102,8 +102,8 @@ fn at_version(after: &Transaction, event: Event, now: Timestamp) -> Recorded {
     }
 }
 
-/// Commits the steps of one or more transactions together with the rows in `batch`. After a conflict
-/// another commit came first: load and decide again.
+/// Commits the steps of one or more transactions together with the rows in `batch`. After a
+/// conflict another commit came first: load and decide again.
 pub(crate) async fn commit(
     engine: &Engine,
     mut batch: Batch,

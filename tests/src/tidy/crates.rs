@@ -8,10 +8,10 @@ use super::{Finding, Source};
 /// Characters of a description: a registry shows one line.
 const DESCRIPTION_CHARACTERS: std::ops::RangeInclusive<usize> = 20..=100;
 
-/// What a crate that is published says about itself, beyond its description.
+/// Metadata of a published crate beyond its description.
 const OF_A_PUBLISHED: [&str; 4] = ["readme", "documentation", "keywords", "categories"];
 
-/// What is missing in the manifests. `workspace`: the manifest at the top of the repository.
+/// Missing entries of the manifests. `workspace`: the manifest at the top of the repository.
 ///
 /// A crate may have a lower Rust version than the workspace, and one that is published does not
 /// inherit `publish`.

@@ -40,8 +40,8 @@ impl Received {
         self.single().as_ref().is_some_and(is_less)
     }
 
-    /// All sums as `write` writes them: `XOF 16,321 + $25.50`. `unreadable`: the words for an amount
-    /// that cannot be read.
+    /// All sums as `write` writes them: `XOF 16,321 + $25.50`. `unreadable`: the words for an
+    /// amount that cannot be read.
     pub fn text(&self, unreadable: &str, write: impl Fn(Amount) -> String) -> String {
         let amounts = self.amounts.iter().map(|amount| write(*amount));
         let unreadable = self.has_unreadable.then(|| unreadable.to_owned());
