@@ -141,7 +141,7 @@ pub(super) fn page(context: &PageContext, attempt: &Attempt, sealed: &str) -> Re
     })
 }
 
-/// What became of the failed attempt, without an offer to try again: for an app that is closed.
+/// Sentence about the failed attempt, without an offer to try again: for an app that is closed.
 /// `None`: no attempt failed.
 pub(super) fn outcome(context: &PageContext) -> Option<String> {
     let attempt = failed(context)?;

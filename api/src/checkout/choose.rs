@@ -24,7 +24,7 @@ struct Page {
     empty: String,
     /// Whether the app takes no payments: then there is nothing to choose.
     is_closed: bool,
-    /// What became of the last attempt, on the page of such an app.
+    /// Sentence about the last attempt, on the page of such an app.
     outcome: Option<String>,
 }
 

@@ -246,7 +246,7 @@ fn action_of(context: &PageContext) -> Option<&PayerAction> {
     context.tx.current_attempt()?.payer_action.as_ref()
 }
 
-/// What is known about money, and whom to ask once the provider has been silent for days.
+/// Sentences about the money, and the contact once the provider has been silent for days.
 fn long_doubt(context: &PageContext) -> String {
     let about = context.about_money();
     let mut open = context.tx.cases.iter().filter(|case| case.closed.is_none());

@@ -1,4 +1,4 @@
-//! A store whose index of cases is damaged: the lists of cases tell of it instead of failing.
+//! A store whose index of cases is damaged: the lists of cases report it instead of failing.
 
 use std::fs;
 

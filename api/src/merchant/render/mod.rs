@@ -39,7 +39,7 @@ impl RenderContext<'_> {
 pub const UNREADABLE: &str = "an amount that cannot be read";
 
 /// Money that providers reported as moved for a transaction, and did not take back. All `None`:
-/// there is none. An amount that cannot be read, and amounts in several currencies, have words only.
+/// there is none. An amount that cannot be read and amounts in several currencies have words only.
 #[derive(Default)]
 struct Moved {
     amount: Option<Number>,
