@@ -221,6 +221,8 @@ async fn upstream() -> anyhow::Result<u16> {
 
 /// Status and body of a request whose header claims another client's address.
 async fn ask(port: u16, path: &str) -> anyhow::Result<(u16, String)> {
+    // The clients of reqwest take the provider of the process.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
