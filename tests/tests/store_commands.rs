@@ -218,3 +218,42 @@ async fn a_database_that_is_moved_away_under_a_server_refuses_writes_until_it_is
     }
     server.stop().await
 }
+
+/// SQLite tells processes of each other's reads and writes through this file.
+#[tokio::test]
+async fn backups_and_checks_are_right_after_the_shared_memory_of_the_database_was_deleted()
+-> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let merchant = server.merchant();
+    let mut made = Vec::new();
+    let index = server.data().join("store/sqlite/switchyard.sqlite3-shm");
+    for round in 0..3 {
+        made.push(pay(&merchant, "a teapot").await?);
+        std::fs::remove_file(&index)?;
+        let backup = server.data().join(format!("../backup{round}"));
+        let backup = backup.to_str().context("its name is text")?.to_owned();
+        store(&server, &["backup", &backup]).await?;
+        let id = eventually("it stores again", Duration::from_secs(30), async || {
+            Ok(pay(&merchant, "a teapot").await.ok())
+        });
+        let id = id.await?;
+        let checked = store(&server, &["check"]).await?;
+        ensure!(checked["sound"] == true, "{checked}");
+        for (id, arguments) in [
+            (&made[made.len() - 1], vec!["shell", "--backup", &backup]),
+            (&id, vec!["shell"]),
+        ] {
+            let count =
+                format!("SELECT count(*) AS n FROM transaction_rows WHERE value->>'id' = '{id}'");
+            let counted = store(&server, &[&arguments[..], &[&count]].concat()).await?;
+            ensure!(counted["rows"][0]["n"] == "1", "{id} is missing: {counted}");
+        }
+        made.push(id);
+    }
+    server.kill().await?;
+    server.up().await?;
+    for id in &made {
+        ensure!(is_known(&server.merchant(), id).await?, "{id}");
+    }
+    Ok(())
+}

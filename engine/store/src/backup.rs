@@ -18,8 +18,9 @@ use super::check::{CheckReport, check_copy};
 use super::draft::Draft;
 use super::error::{MaintenanceError, chain};
 use super::kv::sqlite;
-use super::mark::{Found, MarkPlace, Point};
+use super::mark::{Found, MarkPlace};
 use super::place::{StoreDirectory, replace_durably, sync_all_below};
+use super::point::Point;
 use super::progress::{Progress, Report, Unit};
 use super::throttle::Throttle;
 use super::{Backend, StoreSettings};
@@ -106,7 +107,7 @@ pub fn backup(
     let reached = MarkPlace::of(&source.store.path);
     let mark = reached.read()?;
     let identity = match &mark {
-        Found::Point(point) => Some(point.store()),
+        Found::Point(point) => Some(point.store),
         Found::Damaged | Found::Nothing => None,
     };
     let draft = Draft::make(to, identity)?;
@@ -375,9 +376,9 @@ impl Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             incarnation: Ids::system().ulid(now),
             backend: backend.name().to_owned(),
-            store: end.store(),
-            sequence: end.sequence(),
-            sequence_at: end.at(),
+            store: end.store,
+            sequence: end.sequence,
+            sequence_at: end.at,
             taken_at: now,
             rows: rows_of(checked),
             gateways,

@@ -10,8 +10,9 @@ use super::damage;
 use super::error::{MaintenanceError, OpenError};
 use super::kv::sqlite::check::Access;
 use super::kv::{Kv, KvError, Scan, checksum, sled, sqlite};
-use super::mark::{MarkPlace, Point, SEQUENCE_KEY};
+use super::mark::MarkPlace;
 use super::place::StoreDirectory;
+use super::point::{Point, SEQUENCE_KEY};
 use super::progress::{Progress, Report, Unit};
 use super::table::Table;
 use super::{Backend, Direction, StoreSettings};
@@ -119,7 +120,7 @@ pub fn check(
     {
         findings.fault(fault.to_string());
     }
-    let store = findings.end.map(|end| end.store());
+    let store = findings.end.map(|end| end.store);
     let mut report = findings.report(is_running);
     let may_settle = report.is_sound() && !is_running;
     report.recorded = damage::recorded(path, store).map(|recorded| RecordedDamage {
@@ -280,8 +281,8 @@ impl<'a> Findings<'a> {
             damaged_rows: self.damaged_rows,
             faults: self.faults,
             end: self.end.map(|end| CommitGroup {
-                sequence: end.sequence(),
-                at: end.at(),
+                sequence: end.sequence,
+                at: end.at,
             }),
             recorded: None,
         }

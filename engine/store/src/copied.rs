@@ -20,7 +20,7 @@ use ulid::Ulid;
 use super::backup::Manifest;
 use super::error::{MaintenanceError, OpenError, chain};
 use super::kv::sqlite::{frames, log};
-use super::mark::Point;
+use super::point::Point;
 use super::progress::{Progress, Report, Unit};
 use switchyard_core::time::Timestamp;
 
@@ -115,7 +115,7 @@ impl Copied {
                 replay.add(&later.logs, None)?;
             }
         }
-        Ok(replay.end.sequence())
+        Ok(replay.end.sequence)
     }
 }
 
@@ -139,14 +139,14 @@ impl Replay<'_> {
                 None if needed == Some(log) => return Err(damaged(log, HAS_NO_COMMIT)),
                 // The last one was begun and not continued.
                 None => {}
-                Some((_, last)) if last.store() != self.end.store() => {
+                Some((_, last)) if last.store != self.end.store => {
                     return Err(damaged(log, "it belongs to another store than the base"));
                 }
                 // Ended before the base was made.
-                Some((_, last)) if last.sequence() < self.end.sequence() => {}
+                Some((_, last)) if last.sequence < self.end.sequence => {}
                 // May begin before the store got its present identity, and the base after it.
-                Some((first, _)) if first.sequence() > self.end.sequence() + 1 => {
-                    let (begins, end) = (first.sequence(), self.end.sequence());
+                Some((first, _)) if first.sequence > self.end.sequence + 1 => {
+                    let (begins, end) = (first.sequence, self.end.sequence);
                     let fault = format!(
                         "it begins with commit group {begins} and does not continue group {end}"
                     );
@@ -204,10 +204,10 @@ impl Later {
         let Some((first, last)) = span(log)? else {
             return Ok(false);
         };
-        if last.store() != end.store() {
+        if last.store != end.store {
             return Ok(false);
         }
-        let is_next = first.sequence() == end.sequence() + 1 && self.opened == Some(end);
+        let is_next = first.sequence == end.sequence + 1 && self.opened == Some(end);
         let holds = || frames::holds(log, end).map_err(MaintenanceError::file("read", log));
         Ok(is_next || holds()?)
     }
@@ -266,15 +266,15 @@ fn end_of(copy: &Path, store: Ulid, since: Option<Timestamp>) -> Result<CopyEnd,
         // An unreadable generation is marked at the start that it held: it holds no later one.
         let is_of_store = match found.ends.is_empty() {
             true => !generation.is_file() && !generation.join(KEPT).exists(),
-            false => found.ends.iter().any(|end| end.store() == store),
+            false => found.ends.iter().any(|end| end.store == store),
         };
         copied.is_unknown |= found.may_hold_more && is_of_store;
         // A store that gets a new identity keeps all older generations once it copies. So this one
         // was made after the state that is opened now: an older store was put in its place. A store
         // that was restored since has not copied yet.
         let is_later = |end: Point| {
-            let was_before = since.is_some_and(|since| end.at() <= since);
-            end.store() != store && !was_before
+            let was_before = since.is_some_and(|since| end.at <= since);
+            end.store != store && !was_before
         };
         if found.newest().is_some_and(is_later) && !is_kept(generation) {
             tracing::warn!(
@@ -283,12 +283,12 @@ fn end_of(copy: &Path, store: Ulid, since: Option<Timestamp>) -> Result<CopyEnd,
             );
             copied.is_unknown = true;
         }
-        let ends = found.ends.into_iter().filter(|end| end.store() == store);
+        let ends = found.ends.into_iter().filter(|end| end.store == store);
         copied.end = copied
             .end
             .into_iter()
             .chain(ends)
-            .max_by_key(Point::sequence);
+            .max_by_key(|point| point.sequence);
     }
     Ok(copied)
 }
@@ -308,7 +308,7 @@ impl GenerationEnd {
 
     /// The last commit group of any store.
     pub(super) fn newest(&self) -> Option<Point> {
-        self.ends.iter().copied().max_by_key(Point::sequence)
+        self.ends.iter().copied().max_by_key(|point| point.sequence)
     }
 
     fn read(&mut self, generation: &Path) -> Result<(), MaintenanceError> {

@@ -22,7 +22,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -38,8 +37,9 @@ use super::copied::{
 use super::error::{MaintenanceError, OpenError, chain};
 use super::kv::sqlite::frames::{Chain, HEADER_BYTES};
 use super::kv::sqlite::tail::{Part, Tail};
-use super::mark::Point;
+use super::opened::{self, identity_of};
 use super::place::replace_durably;
+use super::point::Point;
 use super::{Store, StoreSettings, WriteAheadLog, lower_priority};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
@@ -316,14 +316,12 @@ impl Generation {
             .into_iter()
             .flatten()
         {
-            let found = match fs::metadata(&path) {
-                Err(error) if IS_GONE.contains(&error.kind()) => None,
-                found => Some(found.map_err(MaintenanceError::file("read", &path))?),
-            };
+            let found = opened::found(&path);
+            let found = found.map_err(MaintenanceError::file("read", &path))?;
             let open = file.metadata();
             let open = open.map_err(MaintenanceError::file("read", &path))?;
             let is_whole = |found: fs::Metadata| {
-                (found.dev(), found.ino()) == (open.dev(), open.ino()) && found.len() >= written
+                identity_of(&found) == identity_of(&open) && found.len() >= written
             };
             if !found.is_some_and(is_whole) {
                 return Err(MaintenanceError::Replaced { path });
@@ -481,7 +479,7 @@ fn reason_to_keep(generation: &Path, opened: Point) -> Option<String> {
         return Some(chain(fault));
     }
     let end = found.newest()?;
-    let is_past = end.store() == opened.store() && end.sequence() <= opened.sequence();
+    let is_past = end.store == opened.store && end.sequence <= opened.sequence;
     (!is_past).then(|| format!("it holds {end}"))
 }
 
@@ -538,12 +536,6 @@ When the store was opened, it did not have some commits of this generation, or t
 not be read to its end.
 The server never deletes this folder: delete it when nobody needs these commits.
 ";
-/// Errors of a path whose file was unmounted or moved.
-pub(super) const IS_GONE: [io::ErrorKind; 3] = [
-    io::ErrorKind::NotFound,
-    io::ErrorKind::NotADirectory,
-    io::ErrorKind::StaleNetworkFileHandle,
-];
 /// File with the identity of a generation.
 const ID: &str = "id";
 /// Name of a generation that is being removed.

@@ -5,13 +5,14 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use ulid::Ulid;
 
 use super::backup::{Manifest, make_folder};
 use super::error::MaintenanceError;
+use super::opened::identity_of;
 use super::place::rename_durably;
 
 /// A folder that is written under another name, and removed unless it was renamed.
@@ -127,11 +128,8 @@ impl Found {
             return Ok(Self::InUse);
         }
         // Another process may have removed it, and made the next one, before it was locked.
-        let is_same = |found: &fs::Metadata, open: &fs::Metadata| {
-            (found.dev(), found.ino()) == (open.dev(), open.ino())
-        };
         match (fs::metadata(&mark), lock.metadata()) {
-            (Ok(found), Ok(open)) if is_same(&found, &open) => {}
+            (Ok(found), Ok(open)) if identity_of(&found) == identity_of(&open) => {}
             _ => return Ok(Self::InUse),
         }
         let text = fs::read_to_string(&mark).map_err(read)?;

@@ -20,8 +20,9 @@ use super::group_commit::GroupWait;
 use super::kv::mortal::CrashingKv;
 use super::kv::sqlite::tail::Tail;
 use super::kv::{self, Kv, KvError, Scan};
-use super::mark::{KnownLoss, Mark, MarkPlace, Point};
+use super::mark::{KnownLoss, Mark, MarkPlace};
 use super::place::{self, StoreDirectory};
+use super::point::Point;
 use super::writer::{self, Message, Reopen, Request, Writer};
 use super::{
     Backend, Batch, CommitError, Direction, Identity, KeyValues, OpenError, Storage, Store,
@@ -307,7 +308,7 @@ impl Storage for Embedded {
     }
 
     fn identity(&self) -> Option<Identity> {
-        self.shared.opened.map(|opened| opened.store())
+        self.shared.opened.map(|opened| opened.store)
     }
 
     fn damage(&self) -> Option<Arc<String>> {

@@ -42,7 +42,8 @@ impl From<KvError> for StoreError {
             error @ (KvError::Failed(_)
             | KvError::DamagedDatabase(_)
             | KvError::UnreadablePage(_)
-            | KvError::NotInPlace(_)) => Self::Unavailable {
+            | KvError::NotInPlace(_)
+            | KvError::IndexNotInPlace) => Self::Unavailable {
                 reason: error.to_string(),
             },
         }

@@ -13,8 +13,9 @@
 //!   before anyone can read them. There are two exceptions: a process that dies in that state may
 //!   find them made when it starts again, and a file that is moved away during the flush of a
 //!   commit has it when it is put back.
-//! - A file of an SQLite store that is deleted, replaced or cut off while it is open is damage. Its
-//!   place is verified after each flush: no commit is acknowledged that only a deleted file has.
+//! - A file of a store that is deleted or replaced while it is open, or of an SQLite store cut off,
+//!   is damage. Its place is verified after each flush: no commit is acknowledged that only a
+//!   deleted file has.
 //! - Reads see only what is committed and flushed: no power cut takes back what was read.
 //! - A row that was damaged on disk is an error and never wrong data: rows carry a checksum. With
 //!   SQLite pages do, too, so that damage hides no row. Damage that was found stays known until the
@@ -47,8 +48,10 @@ mod group_commit;
 mod key;
 mod kv;
 mod mark;
+mod opened;
 mod pages;
 mod place;
+mod point;
 mod progress;
 mod restore;
 mod restored;

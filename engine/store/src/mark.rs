@@ -6,31 +6,32 @@
 //! flushed with each group but once a second: after a power cut it may be older than the store,
 //! which holds more than it promises.
 //!
+//! Also once a second the file is verified. A mark that was deleted, replaced or overwritten while
+//! the store is open is written again: the next start notices when the store was, too.
+//!
 //! The mark of a restored store also has the end of the store before it. A restore that is killed
 //! between the mark and the store leaves only the mark, and the next restore still tells how far
 //! the lost store reached.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ulid::Ulid;
-use xxhash_rust::xxh3::xxh3_64;
-
-use super::batch::Change;
 use super::copied::{self, CopyEnd};
 use super::damage::{self, FoundDamage};
 use super::error::OpenError;
 use super::kv::{Kv, KvError, WriteFailed};
+use super::opened::{self, identity_of};
 use super::place::{replace_durably, resolved};
+use super::point::{Point, SEQUENCE_KEY};
 use super::restored::{Lost, Restored};
 use super::table::Table;
 use switchyard_core::time::Timestamp;
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
+use ulid::Ulid;
 
 /// The open mark of a store.
 pub(super) struct Mark {
@@ -42,6 +43,8 @@ pub(super) struct Mark {
     is_flushed: bool,
     /// Whether the last write failed: each failure is logged once.
     has_failed: bool,
+    /// Whether the mark could not be put back: each failure is logged once.
+    is_misplaced: bool,
     clock: Clock,
 }
 
@@ -50,14 +53,6 @@ pub(super) struct Mark {
 pub(super) struct MarkPlace {
     store: PathBuf,
     mark: PathBuf,
-}
-
-/// A group of commits: which store, which number, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Point {
-    store: Ulid,
-    sequence: u64,
-    at: Timestamp,
 }
 
 /// The content of the mark file.
@@ -134,6 +129,7 @@ impl Mark {
                 .or((!is_behind).then_some(reached.store)),
             is_flushed: true,
             has_failed: false,
+            is_misplaced: false,
             clock,
         })
     }
@@ -167,8 +163,44 @@ impl Mark {
         self.note(&written);
     }
 
-    /// Makes the mark durable.
-    pub(super) fn flush(&mut self) {
+    /// Keeps the mark durable at its path. The mark of another store, which was put there, stays.
+    pub(super) fn keep(&mut self) {
+        self.flush();
+        let put = self.put_in_place();
+        if let Err(error) = &put
+            && !self.is_misplaced
+        {
+            tracing::error!(%error, mark = %self.place.mark.display(), "the mark is not written");
+        }
+        self.is_misplaced = put.is_err();
+    }
+
+    /// Writes the mark again if its path does not lead to it, or it has older groups only.
+    fn put_in_place(&mut self) -> io::Result<()> {
+        let own = identity_of(&self.file.metadata()?);
+        let is_own = |found: fs::Metadata| identity_of(&found) == own;
+        let is_in_place = opened::found(&self.place.mark)?.is_some_and(is_own);
+        match self.place.found()? {
+            Found::Point(found) if found.store != self.reached.store => return Ok(()),
+            Found::Point(found) if found.sequence >= self.reached.sequence => {
+                if is_in_place {
+                    return Ok(());
+                }
+            }
+            Found::Point(_) | Found::Damaged | Found::Nothing => {
+                tracing::warn!(
+                    mark = %self.place.mark.display(),
+                    "the mark was changed while the store is open, it is written again"
+                );
+                self.place.make(self.reached)?;
+            }
+        }
+        self.file = File::options().write(true).open(&self.place.mark)?;
+        Ok(())
+    }
+
+    /// Makes the written lines durable.
+    fn flush(&mut self) {
         if !self.is_flushed {
             let flushed = self.file.sync_data();
             self.note(&flushed);
@@ -229,12 +261,16 @@ impl MarkPlace {
     }
 
     pub(super) fn read(&self) -> Result<Found, OpenError> {
+        self.found().map_err(|source| OpenError::Unreadable {
+            path: self.mark.clone(),
+            source,
+        })
+    }
+
+    fn found(&self) -> io::Result<Found> {
         let bytes = match fs::read(&self.mark) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-            read => read.map_err(|source| OpenError::Unreadable {
-                path: self.mark.clone(),
-                source,
-            })?,
+            read => read?,
         };
         let lines = bytes.chunks(SECTOR as usize).take(OWN_LINES);
         let points = lines.filter_map(Point::of_line);
@@ -320,9 +356,9 @@ impl MarkPlace {
                     fault: error.to_string(),
                 }
             }
-            KvError::Failed(reason) => OpenError::Backend {
+            KvError::Failed(_) | KvError::IndexNotInPlace => OpenError::Backend {
                 path,
-                reason: reason.clone(),
+                reason: error.to_string(),
             },
         })
     }
@@ -472,90 +508,6 @@ fn accepted(stored: Option<Point>, found: &Found, reached: Point) -> Restored {
     }
 }
 
-impl fmt::Display for Point {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "commit group {} of {}", self.sequence, self.at)
-    }
-}
-
-impl Point {
-    /// Bytes of the row that is stored with each group.
-    pub(super) const ROW_BYTES: usize = 32;
-
-    pub(super) fn new(store: Ulid, sequence: u64, at: Timestamp) -> Self {
-        Self {
-            store,
-            sequence,
-            at,
-        }
-    }
-
-    pub(super) fn store(&self) -> Ulid {
-        self.store
-    }
-
-    pub(super) fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    pub(super) fn at(&self) -> Timestamp {
-        self.at
-    }
-
-    /// The value of the row that is stored with the group.
-    pub(super) fn row(&self) -> [u8; Self::ROW_BYTES] {
-        let mut row = [0; Self::ROW_BYTES];
-        row[..16].copy_from_slice(&self.store.to_bytes());
-        row[16..24].copy_from_slice(&self.sequence.to_be_bytes());
-        row[24..].copy_from_slice(&self.at.as_micros().to_be_bytes());
-        row
-    }
-
-    pub(super) fn change(row: &[u8; Self::ROW_BYTES]) -> Change<'_> {
-        Change {
-            table: Table::Meta,
-            key: SEQUENCE_KEY,
-            value: Some(row),
-        }
-    }
-
-    pub(super) fn of_row(row: &[u8]) -> Option<Self> {
-        let (store, numbers) = row.split_first_chunk::<16>()?;
-        let (sequence, at) = numbers.split_first_chunk::<8>()?;
-        Some(Self {
-            store: Ulid::from_bytes(*store),
-            sequence: u64::from_be_bytes(*sequence),
-            at: Timestamp::from_micros(i64::from_be_bytes(at.try_into().ok()?)),
-        })
-    }
-
-    pub(super) fn line(&self) -> String {
-        let text = format!(
-            "store {} sequence {:020} microseconds {:020}",
-            self.store,
-            self.sequence,
-            self.at.as_micros()
-        );
-        format!("{text} checksum {:016x}\n", xxh3_64(text.as_bytes()))
-    }
-
-    pub(super) fn of_line(sector: &[u8]) -> Option<Self> {
-        let line = sector.split(|&byte| byte == b'\n').next()?;
-        let (text, sum) = std::str::from_utf8(line).ok()?.split_once(" checksum ")?;
-        if u64::from_str_radix(sum, 16).ok()? != xxh3_64(text.as_bytes()) {
-            return None;
-        }
-        let mut words = text.split(' ').skip(1).step_by(2);
-        Some(Self {
-            store: words.next()?.parse().ok()?,
-            sequence: words.next()?.parse().ok()?,
-            at: Timestamp::from_micros(words.next()?.parse().ok()?),
-        })
-    }
-}
-
-/// Key of the row that is stored with each group, in [`Table::Meta`].
-pub(super) const SEQUENCE_KEY: &[u8] = b"sequence";
 /// The unit that a disk writes whole: each line has one of its own.
 const SECTOR: u64 = 512;
 /// Lines of a mark that are written in turns.

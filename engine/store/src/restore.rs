@@ -18,8 +18,9 @@ use super::copied::Copied;
 use super::draft::Draft;
 use super::error::MaintenanceError;
 use super::kv::{WriteFailed, sqlite};
-use super::mark::{MarkPlace, Point};
+use super::mark::MarkPlace;
 use super::place::{Lock, replace_durably, resolved, sync_all_below};
+use super::point::Point;
 use super::progress::Report;
 use super::restored::{Lost, Restored};
 use super::{Backend, StoreSettings};
@@ -79,7 +80,7 @@ pub fn restore(
     let (checked, end) = check_copy(target.store, &database, report);
     must_be_sound("the backup", &checked)?;
     let is_as_described = |end: &Point| {
-        (end.store(), end.sequence()) == (manifest.store, last)
+        (end.store, end.sequence) == (manifest.store, last)
             && (last > manifest.sequence || rows_of(&checked) == manifest.rows)
     };
     let Some(end) = end.filter(is_as_described) else {
@@ -88,15 +89,15 @@ pub fn restore(
             reason: "its store is not the one that its manifest describes".to_owned(),
         });
     };
-    (manifest.sequence, manifest.sequence_at) = (end.sequence(), end.at());
+    (manifest.sequence, manifest.sequence_at) = (end.sequence, end.at);
     let clock = Clock::wall();
-    clock.continue_from(end.at());
+    clock.continue_from(end.at);
     let now = clock.now();
     let point = Point::new(Ids::system().ulid(now), manifest.sequence + 1, now);
     let mark = MarkPlace::of(path);
     let before = mark.end()?;
     let record = Restored {
-        store: point.store(),
+        store: point.store,
         incarnation: manifest.incarnation,
         sequence: manifest.sequence,
         backup_at: manifest.sequence_at,
@@ -222,9 +223,9 @@ fn place_settings(from: &Path, to: &Path) -> Result<(), MaintenanceError> {
 /// `None`: the end is not known, since the mark is missing, older, or of other stores.
 fn end_of_loss(end: Option<Point>, manifest: &Manifest) -> Option<Lost> {
     let is_of_store =
-        |end: &Point| end.store() == manifest.store && end.sequence() >= manifest.sequence;
+        |end: &Point| end.store == manifest.store && end.sequence >= manifest.sequence;
     end.filter(is_of_store).map(|end| Lost {
-        sequence: end.sequence(),
-        at: end.at(),
+        sequence: end.sequence,
+        at: end.at,
     })
 }

@@ -14,7 +14,7 @@ use ulid::Ulid;
 
 use super::batch::Change;
 use super::kv::{Kv, WriteFailed};
-use super::mark::Point;
+use super::point::Point;
 use super::table::Table;
 use super::{Store, StoreError};
 use switchyard_core::time::Timestamp;
@@ -65,8 +65,8 @@ impl Restored {
     /// Part of the bytes of a record that gives a store its identity right after the group `end`.
     pub(super) fn mark_after(end: Point) -> Vec<u8> {
         let after = After {
-            sequence: end.sequence(),
-            backup_at: end.at(),
+            sequence: end.sequence,
+            backup_at: end.at,
         };
         let text = serde_json::to_string(&after).unwrap_or_default();
         text.trim_matches(['{', '}']).as_bytes().to_vec()

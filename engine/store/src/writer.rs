@@ -26,7 +26,8 @@ use super::embedded::Shared;
 use super::error::{CommitError, OpenError};
 use super::group_commit::CommitLoad;
 use super::kv::{Kv, KvError, Row, WriteFailed, contained};
-use super::mark::{Mark, Point};
+use super::mark::Mark;
+use super::point::Point;
 use super::retry::{RETRY, Retry};
 use super::rows::Rows;
 use switchyard_core::limits::STORE_BATCH;
@@ -130,7 +131,7 @@ impl Writer {
         self.shared.mark_down(Some("it is closed".to_owned()));
         self.close_backend(has_stored_all);
         if let Some(mark) = &mut self.mark {
-            mark.flush();
+            mark.keep();
         }
         self.shared.damage.record();
         drop(self); // and with it the hold on the directory
@@ -164,16 +165,17 @@ impl Writer {
         self.mark.as_ref().map(|_| due())
     }
 
-    /// Work of once a second, also without commits: makes the mark durable, records damage that
-    /// could not be recorded, and verifies the place of the files.
+    /// Work of once a second, also without commits: keeps the mark in its place and durable,
+    /// records damage that could not be recorded, and verifies the place of the files.
     fn tick(&mut self) {
         self.ticked = Instant::now();
         if let Some(mark) = &mut self.mark {
-            mark.flush();
+            mark.keep();
         }
         self.shared.damage.record();
         if self.failure.is_none()
-            && let Err(error @ KvError::NotInPlace(_)) = self.verify_place()
+            && let Err(error @ (KvError::NotInPlace(_) | KvError::IndexNotInPlace)) =
+                self.verify_place()
         {
             self.fail(WriteFailed {
                 error,
@@ -315,6 +317,10 @@ impl Writer {
         });
         self.retry.note_failure();
         self.shared.mark_down(Some(reason.clone()));
+        if let Some(mark) = &mut self.mark {
+            // The mark may have been replaced with the files of the store.
+            mark.keep();
+        }
         if !failed.readable {
             self.close_backend(false);
         }
@@ -349,9 +355,10 @@ impl Writer {
 
     /// `None`: the open backend goes on.
     fn open_again(&self, failure: &Failure) -> Result<Option<Box<dyn Kv>>, KvError> {
-        self.verify_place()?;
-        if failure.is_displaced {
-            return Ok(None);
+        match self.verify_place() {
+            Ok(()) if failure.is_displaced => return Ok(None),
+            Ok(()) | Err(KvError::IndexNotInPlace) => {}
+            Err(displaced) => return Err(displaced),
         }
         (self.reopen.probe)().map_err(describe)?;
         self.close_backend(false);

@@ -333,7 +333,10 @@ pub const ADVICE: &[(&str, &[&str])] = &[
     ),
     (
         "Examine rights and space of the data folder",
-        &["the mark is not written"],
+        &[
+            "the mark is not written",
+            "the mark was changed while the store is open, it is written again",
+        ],
     ),
     (
         "Delete it with `switchyard tokens delete`",

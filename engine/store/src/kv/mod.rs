@@ -47,6 +47,7 @@ pub(super) trait Kv: Send + Sync {
     ///
     /// # Errors
     /// [`KvError::NotInPlace`] when a file was deleted, replaced or cut off.
+    /// [`KvError::IndexNotInPlace`] when the backend has to be opened again.
     fn verify_place(&self) -> Result<(), KvError> {
         Ok(())
     }
@@ -82,6 +83,11 @@ pub(super) enum KvError {
     /// The files at the place of the database are not those that are open, or not those that were.
     #[error("{0}")]
     NotInPlace(String),
+    /// The database and its log are in their place, and a file that is made from them is not.
+    #[error(
+        "the index of the database's log was deleted or replaced, the database is opened again"
+    )]
+    IndexNotInPlace,
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
     Damaged { table: &'static str, kind: String },
 }
@@ -94,7 +100,7 @@ impl KvError {
             | Self::DamagedDatabase(_)
             | Self::UnreadablePage(_)
             | Self::NotInPlace(_) => true,
-            Self::Failed(_) => false,
+            Self::Failed(_) | Self::IndexNotInPlace => false,
         }
     }
 }

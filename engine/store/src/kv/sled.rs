@@ -27,6 +27,7 @@ use self::contents::Contents;
 use super::checksum::read_failed;
 use super::{Kv, KvError, PANICKED, Row, Scan, WriteFailed, before, contained};
 use crate::batch::Change;
+use crate::opened::Opened;
 use crate::table::Table;
 use crate::{Direction, KeyValues};
 
@@ -44,6 +45,8 @@ pub(crate) struct Sled {
     applying: RwLock<bool>,
     /// All rows after the last durable batch. Only the writer changes it.
     contents: Mutex<Contents>,
+    /// The file and the folder of nodes.
+    files: [Opened; 2],
 }
 
 impl Sled {
@@ -86,11 +89,13 @@ impl Sled {
             .flush_every_ms(None) // only an acknowledgment needs a flush
             .open()?;
         let contents = Contents::stored(&database)?;
+        let (file, blobs) = (path.join("db"), path.join("blobs"));
         let backend = Self {
             contents: Mutex::new(contents.unwrap_or_default()),
             database,
-            file: File::open(path.join("db"))?,
-            blobs: path.join("blobs"),
+            file: File::open(&file)?,
+            files: [Opened::at(file)?, Opened::at(blobs.clone())?],
+            blobs,
             durable_blobs: Mutex::default(),
             applying: RwLock::new(false),
         };
@@ -187,14 +192,30 @@ impl Kv for Sled {
             undo,
             readable: false,
         };
+        let displaced = |error| WriteFailed {
+            error,
+            undo: Vec::new(), // it was not begun, or it was made in a file that is not found again
+            readable: true,
+        };
+        self.verify_place().map_err(displaced)?;
         // Read before, because sled shows a batch that fails to be flushed. Reading takes the lock
         // that the commit takes after it.
         let undo =
             contained(|| before(self, changes)).map_err(|error| failed(error, Vec::new()))?;
         match contained(|| self.commit(changes, &undo)) {
-            Ok(()) => Ok(()),
+            Ok(()) => match self.verify_place() {
+                Err(lost @ KvError::NotInPlace(_)) => Err(displaced(lost)),
+                _ => Ok(()),
+            },
             Err(error) => Err(failed(error, undo)),
         }
+    }
+
+    /// A file that was cut off is not noticed: sled itself shortens it, too.
+    fn verify_place(&self) -> Result<(), KvError> {
+        self.files
+            .iter()
+            .try_for_each(|file| file.verify().map(drop))
     }
 }
 
@@ -310,7 +331,8 @@ mod tests {
         };
         let backend = Sled::open(directory.path(), 1024 * 1024).unwrap();
         backend.write(&[change(b"before")]).unwrap();
-        fs::remove_dir_all(directory.path().join("blobs")).unwrap(); // applied and flushed by sled, but not synced
+        // Applied and flushed by sled, but not synced.
+        std::os::unix::fs::symlink("nothing", directory.path().join("blobs/node")).unwrap();
         let failed = backend.write(&[change(b"after")]).unwrap_err();
         assert_eq!(failed.undo[0].value, Some(b"before".to_vec()));
         assert!(backend.get(Table::Meta, b"key").is_err());

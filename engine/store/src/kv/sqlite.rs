@@ -78,6 +78,11 @@ pub(crate) fn database_of(folder: &Path) -> PathBuf {
     folder.join(FILE)
 }
 
+/// The file with the index of the log.
+fn index_of(folder: &Path) -> PathBuf {
+    folder.join(format!("{FILE}-shm"))
+}
+
 impl Sqlite {
     pub(crate) fn open(path: &Path, cache_bytes: u64, tail: Arc<Tail>) -> Result<Self, KvError> {
         contained(|| Self::open_database(path, cache_bytes, tail))
@@ -216,7 +221,7 @@ impl Kv for Sqlite {
         contained(|| self.commit(changes)).map_err(|error| WriteFailed {
             undo: match &error {
                 // It was not begun, or it was made in a file that is not found again.
-                KvError::NotInPlace(_) => Vec::new(),
+                KvError::NotInPlace(_) | KvError::IndexNotInPlace => Vec::new(),
                 // A commit that failed was rolled back: reads still show the rows before it.
                 _ => contained(|| before(self, changes)).unwrap_or_default(),
             },

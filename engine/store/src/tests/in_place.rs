@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::damage::{Home, fill, stored};
 use super::{batch, logged};
 use crate::kv::sqlite::log;
+use crate::opened::identity_of;
 use crate::*;
 
 async fn commit(store: &Store, n: u32) -> Result<(), CommitError> {
@@ -197,4 +198,94 @@ fn a_page_that_cannot_be_read_is_logged_as_damage() {
     });
     let event = "ERROR switchyard_store::embedded: store damaged damage=a page of the database";
     assert!(said.contains(event), "{said}");
+}
+
+/// Other processes that open the database then see neither its reads nor its writes.
+#[tokio::test]
+async fn a_store_whose_shared_memory_was_deleted_or_replaced_opens_its_files_again() {
+    let harms: [fn(&Path); 2] = [
+        |index| fs::remove_file(index).unwrap(),
+        |index| {
+            let other = index.with_file_name("other");
+            fs::copy(index, &other).unwrap();
+            fs::rename(&other, index).unwrap();
+        },
+    ];
+    for harm in harms {
+        let (home, store) = filled().await;
+        let index = home.log().with_file_name("switchyard.sqlite3-shm");
+        harm(&index);
+        let was_there = fs::metadata(&index).ok().map(|file| identity_of(&file));
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        until_it_writes(&store, 60).await;
+        fill(&store, 61, 80).await;
+        let is_there = fs::metadata(&index).map(|file| identity_of(&file));
+        assert!(was_there.is_none_or(|was_there| was_there == is_there.unwrap()));
+        assert_eq!(store.damage(), None);
+        let found = check(&home.settings(), &mut |_| {}).unwrap();
+        assert!(found.is_running && found.is_sound(), "{found:?}");
+        assert_eq!(stored(&store).await, 80);
+        assert!(store.close().await);
+    }
+}
+
+/// sled writes to its file and to a folder of large nodes.
+#[tokio::test]
+async fn no_commit_is_acknowledged_that_only_a_deleted_or_replaced_file_of_sled_would_have() {
+    let moved: [(&str, &str); 4] = [
+        ("", "old"),
+        ("sled", "old"),
+        ("sled/db", "db.old"),
+        ("sled/blobs", "b.old"),
+    ];
+    for (name, old) in moved {
+        let home = Home::new();
+        let settings = StoreSettings {
+            backend: Backend::Sled,
+            ..home.settings()
+        };
+        let store = Store::open(&settings).unwrap();
+        fill(&store, 0, 20).await;
+        let path = settings.path.join(name);
+        let path = path.components().collect::<PathBuf>(); // without a slash at its end
+        let old = path.with_file_name(old);
+        fs::rename(&path, &old).unwrap();
+        if name == "sled/db" {
+            fs::copy(&old, &path).unwrap();
+        }
+        let refused = commit(&store, 20).await;
+        assert!(
+            matches!(refused, Err(CommitError::Unavailable { .. })),
+            "{name}: {refused:?}"
+        );
+        assert!(
+            until_damaged(&store)
+                .await
+                .contains("while the store is open"),
+            "{name}"
+        );
+        assert_eq!(stored(&store).await, 20, "{name}: it can be read");
+        fs::rename(&old, &path).unwrap();
+        until_it_writes(&store, 20).await;
+        assert!(store.close().await, "{name}");
+        drop(store);
+        assert_eq!(stored(&Store::open(&settings).unwrap()).await, 21, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_sled_that_is_gone_is_noticed_without_any_commit() {
+    let home = Home::new();
+    let settings = StoreSettings {
+        backend: Backend::Sled,
+        ..home.settings()
+    };
+    let store = Store::open(&settings).unwrap();
+    fill(&store, 0, 20).await;
+    fs::remove_file(settings.path.join("sled/db")).unwrap();
+    assert!(until_damaged(&store).await.contains("sled/db is gone"));
+    store.close().await;
+    drop(store);
+    let refused = Store::open(&settings).err().unwrap();
+    assert!(refused.to_string().contains("group 20 of"), "{refused}");
 }

@@ -10,6 +10,7 @@ mod damage;
 mod failure;
 mod in_place;
 mod log;
+mod mark_in_place;
 mod refusals;
 mod shell;
 mod trials;

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use super::super::{KvError, checksum};
 use super::{CLUSTERS, FILE, STATEMENTS, bytes, cluster, definition, pages};
 use crate::check::Findings;
-use crate::mark::{Point, SEQUENCE_KEY};
+use crate::point::{Point, SEQUENCE_KEY};
 use crate::table::Table;
 
 /// The use of the database file by others.

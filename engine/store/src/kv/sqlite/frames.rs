@@ -22,7 +22,7 @@ use super::pages::PAGE_BYTES;
 use super::{FILE, check};
 use crate::error::OpenError;
 use crate::kv::checksum;
-use crate::mark::{Point, SEQUENCE_KEY};
+use crate::point::{Point, SEQUENCE_KEY};
 use crate::restored::Restored;
 use crate::table::Table;
 
@@ -94,10 +94,10 @@ pub(crate) fn span(path: &Path) -> Result<Option<(Point, Point)>, OpenError> {
 pub(crate) fn ends(log: &Path) -> io::Result<Vec<Point>> {
     let mut ends = BTreeMap::new();
     each_point(log, |point| {
-        let end = ends.entry(point.store()).or_insert(point);
+        let end = ends.entry(point.store).or_insert(point);
         *end = [*end, point]
             .into_iter()
-            .max_by_key(Point::sequence)
+            .max_by_key(|point| point.sequence)
             .unwrap_or(point);
     })?;
     Ok(ends.into_values().collect())
@@ -374,25 +374,23 @@ impl<'a> LogFile<'a> {
             stored.push(found);
         }
         // The row may have moved to another page in the first commit: the older place is stale.
-        let fault = match stored.into_iter().max_by_key(Point::sequence) {
+        let fault = match stored.into_iter().max_by_key(|point| point.sequence) {
             // A store gets a new identity by a commit like any other, also by the first of a log.
             Some(stored)
-                if ![begins.store(), ends.store()].contains(&stored.store())
+                if ![begins.store, ends.store].contains(&stored.store)
                     && !self.renames(opening, stored)? =>
             {
                 Some(LogFault::Foreign)
             }
-            Some(stored) if stored.sequence() + 1 < begins.sequence() => {
-                Some(LogFault::OldDatabase {
-                    ends: Some(stored),
-                    begins,
-                })
-            }
+            Some(stored) if stored.sequence + 1 < begins.sequence => Some(LogFault::OldDatabase {
+                ends: Some(stored),
+                begins,
+            }),
             // A failed commit that is found in the log is undone by a commit of the group before.
-            Some(database) if database.sequence() > ends.sequence() + 1 => {
+            Some(database) if database.sequence > ends.sequence + 1 => {
                 Some(LogFault::OldLog { ends, database })
             }
-            None if holds_nothing && begins.sequence() > 1 => {
+            None if holds_nothing && begins.sequence > 1 => {
                 Some(LogFault::OldDatabase { ends: None, begins })
             }
             // Without the row nothing is known: a power cut may have torn its page in the database.

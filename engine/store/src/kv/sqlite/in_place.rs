@@ -1,22 +1,25 @@
-//! Whether the files of an open database are still those at its path.
+//! Whether the files of an open database are still those at its path. A connection that is opened
+//! later would read another file.
 //!
-//! Writes to a file that was deleted or moved succeed, and are gone when it is closed. A connection
-//! that is opened later would read another file.
+//! Connections find the pages of the log, and tell each other of their reads, through an index in
+//! shared memory, a third file. Everything in it can be read from the log. When it was deleted or
+//! replaced, other processes do not see the reads and writes of this one: the database is opened
+//! again.
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::KvError;
-use super::{database_of, frames};
-use crate::copier::IS_GONE;
+use super::{database_of, frames, index_of};
+use crate::opened::{FileIdentity, Opened, identity_of};
 
 /// The files of an open database.
 pub(super) struct InPlace {
     database: Opened,
     log: Opened,
+    index: Opened,
     /// Length of the database that it keeps.
     kept: AtomicU64,
 }
@@ -27,52 +30,45 @@ pub(super) struct Lengths {
     pub log: u64,
 }
 
-/// A file that is open.
-struct Opened {
-    path: PathBuf,
-    identity: Identity,
-}
-
-/// Device and number of a file.
-type Identity = (u64, u64);
-
 /// Identity of the database file in `folder`.
-pub(super) fn identity(folder: &Path) -> io::Result<Identity> {
+pub(super) fn identity(folder: &Path) -> io::Result<FileIdentity> {
     fs::metadata(database_of(folder)).map(|file| identity_of(&file))
 }
 
 impl InPlace {
     /// The files in `folder`, which a connection has opened.
     pub(super) fn of(folder: &Path) -> Result<Self, KvError> {
-        let opened = |path: PathBuf| {
-            let identity = identity_of(&fs::metadata(&path)?);
-            io::Result::Ok(Opened { path, identity })
-        };
         Ok(Self {
-            database: opened(database_of(folder))?,
-            log: opened(frames::log_of(folder))?,
+            database: Opened::at(database_of(folder))?,
+            log: Opened::at(frames::log_of(folder))?,
+            index: Opened::at(index_of(folder))?,
             kept: AtomicU64::new(0),
         })
     }
 
     /// Whether the database is the file with this identity.
-    pub(super) fn must_be(&self, identity: Identity) -> Result<(), KvError> {
-        match self.database.identity == identity {
+    pub(super) fn must_be(&self, identity: FileIdentity) -> Result<(), KvError> {
+        match self.database.is(identity) {
             true => Ok(()),
             false => Err(self.database.fault("was replaced")),
         }
     }
 
-    /// Verifies both files.
+    /// Verifies the files.
     ///
     /// # Errors
-    /// [`KvError::NotInPlace`] when one is gone or another one, or the database was cut off.
+    /// [`KvError::NotInPlace`] when the database or its log is gone or another one, or the database
+    /// was cut off. [`KvError::IndexNotInPlace`] when only the index is not in its place.
     pub(super) fn verify(&self) -> Result<Lengths, KvError> {
         let database = self.database.verify()?;
         if database < self.kept() {
             return Err(self.database.fault("was cut off"));
         }
         let log = self.log.verify()?;
+        match self.index.verify() {
+            Err(KvError::NotInPlace(_)) => return Err(KvError::IndexNotInPlace),
+            verified => verified?,
+        };
         Ok(Lengths { database, log })
     }
 
@@ -91,28 +87,4 @@ impl InPlace {
     pub(super) fn log_is_cut_off(&self) -> KvError {
         self.log.fault("was cut off")
     }
-}
-
-impl Opened {
-    /// Returns the length.
-    fn verify(&self) -> Result<u64, KvError> {
-        match fs::metadata(&self.path) {
-            Ok(found) if identity_of(&found) == self.identity => Ok(found.len()),
-            Ok(_) => Err(self.fault("was replaced")),
-            Err(error) if IS_GONE.contains(&error.kind()) => Err(self.fault("is gone")),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn fault(&self, fault: &str) -> KvError {
-        let path = self.path.display();
-        KvError::NotInPlace(format!(
-            "the file {path} {fault} while the store is open: put it back while the server runs, \
-             which has it open, or restore a backup"
-        ))
-    }
-}
-
-fn identity_of(file: &fs::Metadata) -> Identity {
-    (file.dev(), file.ino())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::mark::Point;
+use crate::point::Point;
 
 /// A log that must not be opened.
 #[derive(Debug, PartialEq, Eq)]

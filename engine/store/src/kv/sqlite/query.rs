@@ -11,8 +11,9 @@ use super::super::{KvError, checksum};
 use super::check::{Access, connect};
 use super::{get, reporting};
 use crate::error::MaintenanceError;
-use crate::mark::{MarkPlace, Point, SEQUENCE_KEY};
+use crate::mark::MarkPlace;
 use crate::place::StoreDirectory;
+use crate::point::{Point, SEQUENCE_KEY};
 use crate::table::Table;
 use crate::{Backend, Manifest, StoreSettings};
 
