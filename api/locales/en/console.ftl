@@ -469,15 +469,15 @@ console-home-approvals = { $count ->
  }
 console-home-approvals-text = A person other than the one who made it decides.
 console-home-unknown-payments = { $count ->
-    [one] { $count } payment with an unknown outcome
-   *[other] { $count } payments with an unknown outcome
+    [one] { $count } payment whose money is uncertain
+   *[other] { $count } payments whose money is uncertain
  }
 console-home-unknown-payouts = { $count ->
-    [one] { $count } payout with an unknown outcome
-   *[other] { $count } payouts with an unknown outcome
+    [one] { $count } payout whose money is uncertain
+   *[other] { $count } payouts whose money is uncertain
  }
-console-home-unknown-asked = Money may have moved. The provider is asked again automatically.
-console-home-unknown-sums = { $sums } may have moved. The provider is asked again automatically.
+console-home-unknown-asked = Money may have moved. Providers are asked about the open ones automatically; the others have a case.
+console-home-unknown-sums = { $sums } may have moved. Providers are asked about the open ones automatically; the others have a case.
 console-home-webhook-disabled = A webhook is disabled
 console-home-webhook-url = { $url } receives no events.
 console-home-webhook-failing = A webhook is failing
@@ -706,6 +706,7 @@ console-store-commits = Commits since the start
 console-store-waiting = Commits that wait
 console-store-damage = Damage
 console-disk-free = Free disk space
+console-mebibytes = { $number } MiB
 console-yes = Yes
 console-no = No
 console-setting-service = Name of the service

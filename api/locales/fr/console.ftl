@@ -469,15 +469,15 @@ console-home-approvals = { $count ->
  }
 console-home-approvals-text = Une autre personne que son auteur en décide.
 console-home-unknown-payments = { $count ->
-    [one] { $count } paiement à l’issue inconnue
-   *[other] { $count } paiements à l’issue inconnue
+    [one] { $count } paiement dont le montant reçu est incertain
+   *[other] { $count } paiements dont le montant reçu est incertain
  }
 console-home-unknown-payouts = { $count ->
-    [one] { $count } versement à l’issue inconnue
-   *[other] { $count } versements à l’issue inconnue
+    [one] { $count } versement dont le montant versé est incertain
+   *[other] { $count } versements dont le montant versé est incertain
  }
-console-home-unknown-asked = De l’argent a pu être transféré. Le prestataire est interrogé de nouveau automatiquement.
-console-home-unknown-sums = { $sums } : cet argent a pu être transféré. Le prestataire est interrogé de nouveau automatiquement.
+console-home-unknown-asked = De l’argent a pu être transféré. Les prestataires sont interrogés automatiquement sur les opérations en cours ; les autres ont un dossier.
+console-home-unknown-sums = { $sums } : cet argent a pu être transféré. Les prestataires sont interrogés automatiquement sur les opérations en cours ; les autres ont un dossier.
 console-home-webhook-disabled = Un webhook est désactivé
 console-home-webhook-url = { $url } ne reçoit aucun événement.
 console-home-webhook-failing = Un webhook échoue
@@ -706,6 +706,7 @@ console-store-commits = Écritures depuis le démarrage
 console-store-waiting = Écritures en attente
 console-store-damage = Dégâts
 console-disk-free = Espace disque libre
+console-mebibytes = { $number } Mio
 console-yes = Oui
 console-no = Non
 console-setting-service = Nom du service

@@ -56,7 +56,8 @@ fn store(page: &Page) -> Vec<Fact> {
     }
     if let Some(disk) = &page.state.api().settings().disk_reserve {
         let free = disk.free_bytes().map(|bytes| bytes / (1 << 20));
-        let free = free.map_or_else(|| "–".to_owned(), |free| format!("{free} MiB"));
+        let written = |free| text.with("console-mebibytes", &[("number", &text.number(free))]);
+        let free = free.map_or_else(|| "–".to_owned(), written);
         facts.push(Fact::new(page, "console-disk-free", free));
     }
     facts

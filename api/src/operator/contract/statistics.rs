@@ -74,7 +74,8 @@ pub struct StatisticsGroup {
     pub success: u64,
     pub failed: u64,
     pub cancelled: u64,
-    /// Pending ones whose outcome is not known, or that hold money which does not settle them.
+    /// Those with money that may have moved and that no report settles: in doubt, on hold, or ended
+    /// with an amount that nobody has named.
     pub unknown: u64,
     /// Cancelled payments whose payer never chose a method.
     pub abandoned: u64,
@@ -111,7 +112,8 @@ pub struct CurrencyStatistics {
     pub fees_known: u64,
     /// Amounts of attempts that the provider has not finished, less the parts received.
     pub pending: i64,
-    /// Amounts of attempts whose outcome is not known.
+    /// Amounts of attempts whose outcome is not known, and of those that ended with money of an
+    /// amount that nobody has named.
     pub unknown: i64,
     /// Reported amounts that are not the amount of a success: parts, second charges, money after
     /// the end.

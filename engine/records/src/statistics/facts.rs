@@ -42,6 +42,10 @@ pub(super) fn facts(tx: &Transaction) -> Vec<(Dimensions<'_>, Numbers)> {
             add_money(tx, attempt, &mut all);
         }
     }
+    let has_unknown = all.iter().any(|(_, numbers)| numbers.has(Money::Unknown));
+    if has_unknown || matches!(tx.state, State::InDoubt | State::OnHold) {
+        all[0].1.count_unknown();
+    }
     all
 }
 
@@ -50,7 +54,6 @@ fn counted(tx: &Transaction, deciding: Option<&Attempt>) -> Numbers {
     let mut numbers = Numbers::default();
     numbers.count_status(tx.status());
     match &tx.state {
-        State::InDoubt | State::OnHold => numbers.count_unknown(),
         State::Failed(failure) => numbers.count_reason(failure.reason),
         State::Cancelled => {
             let declined = deciding.filter(|attempt| attempt.state == AttemptState::Declined);

@@ -80,8 +80,8 @@ pub(super) struct Numbers([i64; NUMBERS]);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figures {
     statuses: [u64; STATUSES],
-    /// Transactions of the status pending whose outcome is not known, or that hold money which does
-    /// not settle them.
+    /// Transactions with money that may have moved and that no report settles: in doubt, on hold, or
+    /// ended with an amount that nobody has named.
     pub unknown: u64,
     /// Successes with a known fee.
     pub fees_known: u64,
@@ -149,6 +149,11 @@ impl Numbers {
         let place = FIRST_SUM + 2 * money.place();
         self.0[place] += minor & LOW_MASK;
         self.0[place + 1] += minor >> LOW_BITS;
+    }
+
+    pub fn has(&self, money: Money) -> bool {
+        let place = FIRST_SUM + 2 * money.place();
+        self.0[place] != 0 || self.0[place + 1] != 0
     }
 
     pub fn subtract(&mut self, other: &Self) {

@@ -11,7 +11,7 @@ use switchyard_core::testing::fixtures::{
     World, confirm, confirm_at, declined, not_sent, part, pending, resolve, reversed, route,
     second_attempt, succeeded, succeeded_unreadably, succeeded_with, unknown, usd, verdict,
 };
-use switchyard_core::transaction::{Captured, DeclineReason, Outcome, Status, Verdict};
+use switchyard_core::transaction::{Captured, DeclineReason, Outcome, State, Status, Verdict};
 
 fn app(number: u128) -> AppId {
     AppId::new(Ulid::from_parts(1, number))
@@ -100,7 +100,15 @@ fn an_amount_counts_as_what_is_known_of_it() {
         ),
         ("declined", vec![declined(false)], vec![]),
     ] {
-        assert_eq!(money(&after(outcomes)), expected, "{name}");
+        let tx = after(outcomes);
+        assert_eq!(money(&tx), expected, "{name}");
+        let is_unknown = expected.iter().any(|(money, _)| *money == Money::Unknown);
+        let is_held = matches!(tx.state, State::InDoubt | State::OnHold);
+        assert_eq!(
+            figures(&tx).unknown,
+            u64::from(is_unknown || is_held),
+            "{name}"
+        );
     }
 }
 
