@@ -361,6 +361,7 @@ mod tests {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
+            is_disputed: false,
             is_taken_back: false,
         };
         for (charges, is_taken) in [
@@ -394,6 +395,7 @@ mod tests {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
+            is_disputed: false,
             is_taken_back: false,
         }];
         assert!(checked(&tx, twice));

@@ -376,22 +376,37 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
         is_part,
         is_recorded,
         is_unclear,
+        is_disputed,
         is_taken_back,
     } = charge;
     key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
     key.push(amount.map_or(0, |amount| Sum::of(amount) as u8 + 1));
-    key.push(flags([*is_part, *is_recorded, *is_unclear, *is_taken_back]));
+    key.push(flags([
+        *is_part,
+        *is_recorded,
+        *is_unclear,
+        *is_disputed,
+        *is_taken_back,
+    ]));
 }
 
 fn read_charge(read: &mut Reader<'_>) -> Charge {
     let [id, amount] = [0; 2].map(|_| read.byte().checked_sub(1));
-    let [is_part, is_recorded, is_unclear, is_taken_back, ..] = read.flags();
+    let [
+        is_part,
+        is_recorded,
+        is_unclear,
+        is_disputed,
+        is_taken_back,
+        ..,
+    ] = read.flags();
     Charge {
         id: id.map(|id| IDS[usize::from(id)].to_owned()),
         amount: amount.map(|sum| Sum::NAMED[usize::from(sum)].amount()),
         is_part,
         is_recorded,
         is_unclear,
+        is_disputed,
         is_taken_back,
     }
 }

@@ -1,5 +1,6 @@
-//! The charges of an attempt: money that its provider reported, each under its own provider id, as
-//! the latest reports say. Sums, reversals and refunds are computed from them.
+//! The charges of an attempt: money that its provider reported, each under its own provider id.
+//! Reports arrive in any order, so the largest sum counts until it is taken back. Sums, reversals
+//! and refunds are computed from the charges.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use crate::money::Amount;
 pub struct Charge {
     /// Provider id. `None`: the provider named none.
     pub id: Option<String>,
-    /// `None`: the amount cannot be read.
+    /// Largest reported sum; of two currencies the latest. `None`: the amount cannot be read.
     pub amount: Option<Amount>,
     /// Whether it was only reported while the provider had not finished: coins that were seen and
     /// not confirmed may be gone.
@@ -25,6 +26,10 @@ pub struct Charge {
     /// cannot be read. After a report of a finished charge it is no news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unclear: bool,
+    /// Whether the latest report of the finished charge names less than `amount`. Then a person
+    /// decides which of them is right.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_disputed: bool,
     /// Whether the latest report is that the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -143,12 +148,40 @@ pub(super) fn amount_after(attempt: &Attempt, report: &MoneyReport) -> Option<Am
     }
 }
 
-/// An answer that names no provider id, with that of the charge that it is certainly about.
+/// Larger sum than `amount` that was reported before for the charge under `id`. `None`: there is
+/// none, the provider took it back, or the attempt succeeded with the charge.
+pub(super) fn larger_before(
+    attempt: &Attempt,
+    id: Option<&str>,
+    amount: Option<Amount>,
+) -> Option<Amount> {
+    let Match::At(place) = place(&attempt.charges, id) else {
+        return None;
+    };
+    let counts = |charge: &&Charge| !charge.is_taken_back && !charge.is_recorded;
+    let known = Some(&attempt.charges[place]).filter(counts)?;
+    known
+        .amount
+        .filter(|known| amount.is_some_and(|amount| *known > amount))
+}
+
+/// An answer that names no provider id, with that of the charge that it is certainly about. A sum
+/// of a pending attempt that is less than the known one comes from an older report: the known one
+/// takes its place.
 pub(super) fn named(attempt: &Attempt, mut outcome: Outcome) -> Outcome {
     let charges = &attempt.charges;
     let (id, about) = match &mut outcome {
         // The id of an open attempt that is pending is kept as it is.
-        Outcome::Pending { .. } if attempt.state.is_open() => return outcome,
+        Outcome::Pending {
+            provider_id,
+            received,
+            ..
+        } if attempt.state.is_open() => {
+            let id = provider_id.as_deref().or(attempt.provider_id.as_deref());
+            let part = received.filter(|part| part.minor() > 0);
+            *received = larger_before(attempt, id, part).or(*received);
+            return outcome;
+        }
         Outcome::Succeeded { provider_id, .. } | Outcome::Pending { provider_id, .. } => {
             let about = match charges.as_slice() {
                 [] => attempt.provider_id.clone(),
@@ -198,7 +231,7 @@ pub(super) fn apply_pending(attempt: &mut Attempt, amount: Amount) {
     };
     match amount.minor() {
         0 => drop(charges.remove(part)),
-        _ => charges[part].amount = Some(amount),
+        _ => charges[part].amount = larger(Some(amount), charges[part].amount),
     }
 }
 
@@ -225,6 +258,7 @@ pub(super) fn record(attempt: &mut Attempt, captured: Amount) {
     charge.is_part = false;
     charge.is_recorded = true;
     charge.is_unclear = false;
+    charge.is_disputed = false;
     charge.is_taken_back = false;
 }
 
@@ -236,6 +270,7 @@ impl Charge {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
+            is_disputed: false,
             is_taken_back: false,
         }
     }
@@ -243,6 +278,12 @@ impl Charge {
     /// Whether an amount that cannot be read was reported for it.
     pub fn has_unreadable(&self) -> bool {
         self.amount.is_none() || self.is_unclear
+    }
+
+    /// Amount of a finished charge about which no two reports contradict each other.
+    pub(super) fn certain_amount(&self) -> Option<Amount> {
+        let is_certain = !(self.is_part || self.is_unclear || self.is_disputed);
+        self.amount.filter(|_| is_certain)
     }
 }
 
@@ -262,14 +303,25 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
     let was_part = charge.is_part;
     charge.is_part &= is_part;
-    let counts = match is_part {
-        true => larger(amount, charge.amount),
-        false => amount.or(charge.amount),
+    // After a reversal any other amount of a finished charge is money again.
+    let is_again = charge.is_taken_back && !is_part;
+    let counts = match is_again {
+        true => amount.or(charge.amount),
+        false => larger(amount, charge.amount),
+    };
+    let is_disputed = match is_part {
+        true if counts == charge.amount => charge.is_disputed,
+        true => !charge.is_part && charge.amount.is_some(),
+        false => match amount {
+            Some(_) => amount != counts,
+            None => charge.is_disputed,
+        },
     };
     if charge.is_taken_back {
         if counts != charge.amount {
             charge.amount = counts;
             charge.is_unclear &= is_part;
+            charge.is_disputed = is_disputed;
             charge.is_taken_back = false;
         }
     } else if !charge.is_recorded {
@@ -278,6 +330,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
             None => charge.is_unclear || was_part,
         };
         charge.amount = counts;
+        charge.is_disputed = is_disputed;
     }
 }
 
@@ -315,7 +368,7 @@ fn standing(charges: &[Charge]) -> Option<usize> {
     charges.iter().rposition(|charge| !charge.is_taken_back)
 }
 
-/// A provider that has received a part names all of it: a smaller sum is an older report.
+/// A provider names all that it has received: a smaller sum may be an older report.
 fn larger(reported: Option<Amount>, known: Option<Amount>) -> Option<Amount> {
     match (reported, known) {
         (Some(reported), Some(known))

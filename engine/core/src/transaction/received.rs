@@ -166,7 +166,9 @@ impl Transaction {
     /// reported and not what is known to have moved.
     pub fn is_received_sum_disputed(&self) -> bool {
         let is_contradicting = |case: &Case| case.reason == CaseReason::ContradictingSuccess;
-        self.taken_back() != TakenBack::Nothing || self.cases.iter().any(is_contradicting)
+        self.taken_back() != TakenBack::Nothing
+            || self.charges().any(|(_, charge)| charge.is_disputed)
+            || self.cases.iter().any(is_contradicting)
     }
 
     /// Whether it is certain that no money moved: no attempt is open or succeeded, and no provider

@@ -23,6 +23,7 @@ pub(super) fn decide(
             "the provider uses its id {provider_id} for another attempt of this connection, too"
         ),
         amount: None,
+        before: None,
         provider_id: Some(provider_id),
     };
     let case = cases::open(tx, attempt, evidence, context);

@@ -83,11 +83,11 @@ fn decide_named(
             fees,
             provider_status,
         } => {
+            let captured = success::amount(amount, attempt);
             let success = Success {
-                provider_id,
                 provider_status,
-                captured: success::amount(amount, attempt),
                 fees,
+                ..Success::of(attempt, provider_id, captured)
             };
             match success.enough_for(attempt) {
                 Some(captured) => success::settle(tx, attempt, success, captured, context),
@@ -200,12 +200,7 @@ pub(super) fn part_received(
     if known.is_some_and(|known| known >= part) {
         return None;
     }
-    let success = Success {
-        provider_id,
-        provider_status: None,
-        captured: Some(part),
-        fees: None,
-    };
+    let success = Success::of(attempt, provider_id, Some(part));
     let evidence = Evidence::amount_differs(attempt, &success);
     cases::open(tx, attempt, evidence, context)
 }

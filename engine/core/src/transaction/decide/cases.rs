@@ -15,6 +15,8 @@ pub(super) struct Evidence {
     pub reason: CaseReason,
     pub detail: String,
     pub amount: Option<Amount>,
+    /// Larger sum that was reported before for the same charge.
+    pub before: Option<Amount>,
     pub provider_id: Option<String>,
 }
 
@@ -24,6 +26,7 @@ impl Evidence {
             reason,
             detail,
             amount: None,
+            before: None,
             provider_id: None,
         }
     }
@@ -33,6 +36,7 @@ impl Evidence {
             reason,
             detail,
             amount: success.captured,
+            before: success.before,
             provider_id: success.provider_id.clone(),
         }
     }
@@ -92,6 +96,25 @@ impl Evidence {
             && !is_outdated(tx, case)
     }
 
+    /// The amount and the words of a case. A smaller amount than `known` may be of an older report,
+    /// so the larger one stays.
+    fn beside(&self, known: Option<Amount>) -> (Option<Amount>, String) {
+        match known.filter(|known| self.amount.is_some_and(|amount| *known > amount)) {
+            None => (self.amount, self.detail.clone()),
+            Some(larger) => {
+                let detail = format!("{}, and reported {} before", self.detail, larger.format());
+                (Some(larger), detail)
+            }
+        }
+    }
+
+    /// Whether `case` says the same. A report without an amount repeats those that have one.
+    fn is_repeated_by(&self, case: &Case) -> bool {
+        let (amount, detail) = self.beside(self.before);
+        let is_smaller = amount != self.amount;
+        self.amount.is_none() || (case.amount == amount && (!is_smaller || case.detail == detail))
+    }
+
     /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
     /// money that was reported after it; a closed one covers only a reversal with the same id,
     /// since any other may be new.
@@ -103,9 +126,8 @@ impl Evidence {
     }
 }
 
-/// Opens a case about `attempt`, unless the same evidence has one already: a report without an
-/// amount repeats those that have one. A case that is open takes another amount of the same money
-/// in.
+/// Opens a case about `attempt`, unless the same evidence has one already. A case that is open takes
+/// a larger amount of the same money in, and names a smaller one beside it.
 pub(super) fn open(
     tx: &Transaction,
     attempt: &Attempt,
@@ -119,30 +141,39 @@ pub(super) fn open(
                 && evidence.is_same_money(case)
         })
     };
-    let repeats = |case: &Case| evidence.amount.is_none() || case.amount == evidence.amount;
     // Money that came back after its reversal is news, although a closed case names it.
     let is_latest = |case: &Case| case.closed.is_none() || !was_reversed_after(tx, case);
-    if alike().any(|case| repeats(case) && is_latest(case) && evidence.is_covered_by(tx, case)) {
+    let covers = |case: &Case| is_latest(case) && evidence.is_covered_by(tx, case);
+    if alike().any(|case| evidence.is_repeated_by(case) && covers(case)) {
         return None;
     }
     match alike().find(|case| evidence.may_amend(tx, case)) {
-        Some(case) => evidence.amount.map(|amount| Event::CaseAmended {
-            case: case.id,
-            amount,
-            detail: evidence.detail,
-        }),
-        None => Some(Event::CaseOpened {
-            case: Case {
-                id: context.case,
-                opened_at: context.now,
-                reason: evidence.reason,
-                reference: attempt.reference,
-                detail: evidence.detail,
-                amount: evidence.amount,
-                provider_id: evidence.provider_id,
-                closed: None,
-            },
-        }),
+        Some(case) => {
+            let known = evidence.before.filter(|before| case.amount < Some(*before));
+            let (amount, detail) = evidence.beside(known.or(case.amount));
+            let is_news = case.amount != amount || case.detail != detail;
+            let amended = amount.filter(|_| is_news);
+            amended.map(|amount| Event::CaseAmended {
+                case: case.id,
+                amount,
+                detail,
+            })
+        }
+        None => {
+            let (amount, detail) = evidence.beside(evidence.before);
+            Some(Event::CaseOpened {
+                case: Case {
+                    id: context.case,
+                    opened_at: context.now,
+                    reason: evidence.reason,
+                    reference: attempt.reference,
+                    detail,
+                    amount,
+                    provider_id: evidence.provider_id,
+                    closed: None,
+                },
+            })
+        }
     }
 }
 

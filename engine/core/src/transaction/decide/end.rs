@@ -8,6 +8,7 @@ use super::success::{self, Success, covers};
 use crate::ids::AttemptId;
 use crate::limits::ATTEMPTS_PER_PAYMENT;
 use crate::transaction::attempt::{AfterCallOff, Attempt};
+use crate::transaction::charges::Charge;
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
@@ -121,15 +122,10 @@ pub(super) fn settle_held(
             .iter()
             .find(|charge| charge.id.as_deref() == id);
         let enough = charge
-            .and_then(|charge| charge.amount)
+            .and_then(Charge::certain_amount)
             .filter(|amount| covers(*amount, attempt.amount) && !was_taken_back);
         if let Some(captured) = enough {
-            let success = Success {
-                provider_id: case.provider_id.clone(),
-                provider_status: None,
-                captured: Some(captured),
-                fees: None,
-            };
+            let success = Success::of(attempt, case.provider_id.clone(), Some(captured));
             return Some(success::settle(tx, attempt, success, captured, context));
         }
         held = Some(vec![Event::Held]);

@@ -31,11 +31,11 @@ pub(super) fn decide(
             fees,
             provider_status,
         } => {
+            let captured = success::amount(amount, attempt);
             let success = Success {
-                provider_id,
                 provider_status,
-                captured: success::amount(amount, attempt),
                 fees,
+                ..Success::of(attempt, provider_id, captured)
             };
             match attempt.state {
                 AttemptState::Succeeded => {
@@ -59,10 +59,8 @@ pub(super) fn decide(
             let id = report.as_ref().and_then(MoneyReport::provider_id);
             let id = id.map(str::to_owned);
             let success = Success {
-                provider_id: provider_id.or(id),
                 provider_status,
-                captured: received,
-                fees: None,
+                ..Success::of(attempt, provider_id.or(id), received)
             };
             part(tx, attempt, success, report, context)
         }
@@ -101,6 +99,7 @@ fn part(
     // A smaller sum than the known one is an older report.
     let known = report.and_then(|report| charges::amount_after(attempt, &report));
     success.captured = known.or(success.captured);
+    success.before = None;
     match attempt.state {
         AttemptState::Succeeded => {
             let is_back = tx.is_taken_back(attempt);
@@ -143,6 +142,7 @@ fn found_after_all(
             }
         ),
         amount: None,
+        before: None,
         provider_id,
     };
     let opened = cases::open(tx, attempt, evidence, context);

@@ -111,12 +111,7 @@ fn succeeded(
     if provider_id.is_none() && attempt.provider_id.is_none() {
         return Err(Refusal::ProviderIdNeeded);
     }
-    let success = Success {
-        provider_id,
-        provider_status: None,
-        captured: Some(captured),
-        fees: None,
-    };
+    let success = Success::of(attempt, provider_id, Some(captured));
     Ok(success::settle(tx, attempt, success, captured, context))
 }
 

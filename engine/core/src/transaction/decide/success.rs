@@ -16,10 +16,23 @@ pub(super) struct Success {
     pub provider_status: Option<String>,
     /// `None`: the amount cannot be read.
     pub captured: Option<Amount>,
+    /// Larger sum that the provider reported before for the same charge. `None`: there is none.
+    pub before: Option<Amount>,
     pub fees: Option<Amount>,
 }
 
 impl Success {
+    /// Money under `provider_id` for `attempt`.
+    pub fn of(attempt: &Attempt, provider_id: Option<String>, captured: Option<Amount>) -> Self {
+        Self {
+            before: charges::larger_before(attempt, provider_id.as_deref(), captured),
+            provider_id,
+            provider_status: None,
+            captured,
+            fees: None,
+        }
+    }
+
     /// The captured amount, if it pays for all of `attempt`.
     pub fn enough_for(&self, attempt: &Attempt) -> Option<Amount> {
         self.captured
@@ -125,6 +138,7 @@ fn charged_beside(
             sum(charge.amount)
         ),
         amount: charge.amount,
+        before: None,
         provider_id: charge.id.clone(),
     })
 }
@@ -170,6 +184,7 @@ fn paid_twice(tx: &Transaction, other: &Attempt, charge: &Charge) -> Option<Evid
         reason: CaseReason::PaidTwice,
         detail,
         amount: charge.amount,
+        before: None,
         provider_id: charge.id.clone(),
     })
 }

@@ -46,6 +46,7 @@ fn text(charges: &[Charge]) -> String {
         let marks = [
             (charge.is_part, "part"),
             (charge.is_recorded, "recorded"),
+            (charge.is_disputed, "disputed"),
             (charge.is_taken_back, "back"),
         ];
         words.extend(marks.iter().filter(|mark| mark.0).map(|mark| mark.1.into()));
@@ -77,10 +78,11 @@ const P1: Option<&str> = Some("P1");
 const P2: Option<&str> = Some("P2");
 
 #[test]
-fn the_latest_report_under_an_id_counts() {
-    let table: [(&[MoneyReport], &str); 10] = [
+fn the_largest_report_under_an_id_counts() {
+    let table: [(&[MoneyReport], &str); 11] = [
         (&[moved(P1, 1_000)], "P1 1000"),
-        (&[moved(P1, 1_000), moved(P1, 700)], "P1 700"),
+        (&[moved(P1, 1_000), moved(P1, 700)], "P1 1000 disputed"),
+        (&[moved(P1, 700), moved(P1, 1_000)], "P1 1000"),
         (&[moved(P1, 1_000), moved(P1, 0)], "P1 1000"),
         (&[moved(P1, 0), moved(P1, 1_000)], "P1 1000"),
         (&[moved(P1, 0)], "P1 -"),
@@ -88,9 +90,9 @@ fn the_latest_report_under_an_id_counts() {
         (&[moved(None, 1_000), moved(P1, 1_000)], "P1 1000"),
         (
             &[moved(None, 1_000), moved(P1, 700), moved(P2, 5)],
-            "P1 700, P2 5",
+            "P1 1000 disputed, P2 5",
         ),
-        (&[moved(P1, 1_000), moved(None, 700)], "P1 700"),
+        (&[moved(P1, 1_000), moved(None, 700)], "P1 1000 disputed"),
         (
             &[moved(P1, 1_000), moved(P2, 700), moved(None, 5)],
             "P1 1000, P2 700",
@@ -107,9 +109,9 @@ fn a_part_grows_until_the_provider_has_finished() {
         (&[part(P1, 500)], "P1 500 part"),
         (&[part(P1, 500), part(P1, 400)], "P1 500 part"),
         (&[part(P1, 500), part(P1, 700)], "P1 700 part"),
-        (&[part(P1, 500), moved(P1, 400)], "P1 400"),
+        (&[part(P1, 500), moved(P1, 400)], "P1 500 disputed"),
         (&[moved(P1, 1_000), part(P1, 500)], "P1 1000"),
-        (&[moved(P1, 1_000), part(P1, 1_500)], "P1 1500"),
+        (&[moved(P1, 1_000), part(P1, 1_500)], "P1 1500 disputed"),
         (&[part(P1, 500), francs("P1", 400)], "P1 XOF 400 part"),
         (&[moved(P1, 0), part(P1, 400)], "P1 400"),
     ];
@@ -180,16 +182,16 @@ fn the_amount_with_which_an_attempt_succeeded_stands() {
 }
 
 #[test]
-fn an_open_attempt_has_the_sum_that_its_latest_answer_names() {
+fn an_open_attempt_has_the_largest_sum_that_an_answer_names() {
     let table: [(Option<&str>, &[MoneyReport], i64, &str); 11] = [
         (P1, &[], 500, "P1 500 part"),
         (P1, &[], 0, ""),
-        (P1, &[part(P1, 500)], 400, "P1 400 part"),
+        (P1, &[part(P1, 500)], 400, "P1 500 part"),
         (P1, &[part(P1, 500)], 0, ""),
         (P1, &[part(P1, 500), back(P1)], 0, "P1 500 part back"),
         (P1, &[part(P1, 500), back(P1)], 700, "P1 700 part"),
         (P1, &[moved(P1, 500)], 0, "P1 500"),
-        (P1, &[moved(P1, 500)], 700, "P1 700"),
+        (P1, &[moved(P1, 500)], 700, "P1 700 disputed"),
         (P2, &[moved(P1, 500)], 0, "P1 500"),
         (P2, &[moved(P1, 500)], 700, "P1 500, P2 700 part"),
         (None, &[moved(P1, 500), moved(P2, 5)], 700, "P1 500, P2 5"),
@@ -265,12 +267,19 @@ fn a_report_without_an_id_is_about_the_only_charge_that_it_can_be_about() {
 #[test]
 fn a_report_that_changes_a_charge_is_news_and_one_that_repeats_it_is_not() {
     let two_back = &[moved(P1, 500), moved(P2, 5), back(P1), back(P2)][..];
-    let table: [(&[MoneyReport], MoneyReport, bool, bool); 17] = [
+    let table: [(&[MoneyReport], MoneyReport, bool, bool); 19] = [
         (&[], moved(P1, 500), true, false),
         (&[], moved(None, 500), true, false),
         (&[moved(P1, 500)], moved(P1, 500), false, true),
         (&[moved(P1, 500)], moved(None, 500), false, true),
         (&[moved(P1, 500)], moved(P1, 700), true, false),
+        (&[moved(P1, 500)], moved(P1, 400), true, false),
+        (
+            &[moved(P1, 500), moved(P1, 400)],
+            moved(P1, 300),
+            false,
+            true,
+        ),
         (&[moved(P1, 500)], moved(P2, 500), true, false),
         (
             &[moved(P1, 500), moved(P2, 5)],
@@ -359,10 +368,10 @@ fn the_amount_after_a_report_is_that_of_the_charge_which_it_is_about() {
     for (reports, report, minor) in [
         (two, part(P2, 500), Some(700)),
         (two, part(P2, 900), Some(900)),
-        (two, moved(P1, 500), Some(500)),
+        (two, moved(P1, 500), Some(1_000)),
         (two, moved(Some("P3"), 5), Some(5)),
         (two, moved(None, 5), None),
-        (&two[..1], moved(None, 5), Some(5)),
+        (&two[..1], moved(None, 5), Some(1_000)),
         (&[], part(P1, 5), Some(5)),
         (&[], back(P1), None),
     ] {

@@ -217,7 +217,7 @@ fn another_charge_of_the_attempt_that_a_person_settles_keeps_its_case() {
 }
 
 #[test]
-fn the_latest_amount_of_a_charge_counts() {
+fn the_largest_amount_of_a_charge_counts() {
     let (mut world, [first, second]) = second_attempt(pending());
     for minor in [3_000, 1_000, 2_600] {
         world.answer_about(first, succeeded_with(minor)).unwrap();
@@ -229,7 +229,7 @@ fn the_latest_amount_of_a_charge_counts() {
     let twice = world.tx.cases.last().unwrap();
     assert_eq!(
         (received, twice.amount),
-        (amount(2_600), Some(amount(2_600)))
+        (amount(3_000), Some(amount(3_000)))
     );
 }
 

@@ -128,7 +128,7 @@ impl History {
                     return None;
                 }
                 if !entry.is_recorded {
-                    entry.minor = minor;
+                    entry.minor = entry.minor.max(minor);
                 }
                 entry.is_reversed = false;
             }

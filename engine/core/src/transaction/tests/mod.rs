@@ -16,6 +16,7 @@ mod fees;
 mod further_charges;
 mod histories;
 mod in_question;
+mod largest_sums;
 mod late_money;
 mod ledger;
 mod matrix;

@@ -256,13 +256,19 @@ fn a_connection_that_never_had_the_attempt_is_not_asked_for_the_next_one() {
 }
 
 #[test]
-fn a_smaller_final_sum_amends_the_case_of_the_same_money() {
+fn a_smaller_final_sum_is_named_in_the_case_of_the_same_money() {
     let mut world = World::payment();
     world.apply(confirm(1)).unwrap();
     world.answer(usd("X1", 1_000)).unwrap();
     world.answer(usd("X1", 800)).unwrap();
     let cases = open_cases(&world);
-    assert_eq!(cases, [(CaseReason::AmountDiffers, Some(800))]);
+    assert_eq!(cases, [(CaseReason::AmountDiffers, Some(1_000))]);
+    let detail = &world.tx.cases[0].detail;
+    assert!(
+        detail.contains("$ 8.00 under its id X1, and reported $ 10.00 before"),
+        "{detail}"
+    );
+    assert_eq!(world.answer(usd("X1", 800)), Ok(0), "it is known");
 }
 
 #[test]
