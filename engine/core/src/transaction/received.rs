@@ -121,31 +121,33 @@ impl Transaction {
     /// counts: nobody sends it again. `None`: no amount that can be read is left.
     pub fn kept(&self) -> Option<Received> {
         let is_accepted = self.state == State::Succeeded && self.attention().is_none();
-        self.sum_of(|charge| {
-            !charge.is_taken_back
-                || self.kind() == Kind::Payout
-                || (is_accepted && charge.is_recorded)
-        })
+        self.sum_of(|charge| self.is_kept(charge) || (is_accepted && charge.is_recorded))
     }
 
     /// Whether an amount that cannot be read was reported, and of a payment not taken back.
     pub fn has_unreadable_money(&self) -> bool {
-        let is_payout = self.kind() == Kind::Payout;
-        self.charges()
-            .any(|(_, charge)| charge.has_unreadable() && (is_payout || !charge.is_taken_back))
+        let mut charges = self.charges();
+        charges.any(|(_, charge)| charge.has_unreadable() && self.is_kept(charge))
+    }
+
+    /// Whether a charge stands, or was sent: nobody sends the money of a payout again.
+    fn is_kept(&self, charge: &Charge) -> bool {
+        !charge.is_taken_back || self.kind() == Kind::Payout
     }
 
     /// Sum of the charges that `counts`.
     fn sum_of(&self, counts: impl Fn(&Charge) -> bool) -> Option<Received> {
+        let charges = || self.charges().filter(|(_, charge)| counts(charge));
+        let has_unreadable = charges().any(|(_, charge)| charge.has_unreadable());
         let mut total: Option<Received> = None;
-        for (attempt, charge) in self.charges().filter(|(_, charge)| counts(charge)) {
+        for (attempt, charge) in charges() {
             let Some(amount) = charge.amount else {
                 continue;
             };
             let total = total.get_or_insert_with(|| Received {
                 amounts: Vec::new(),
                 asked: attempt.amount,
-                has_unreadable: self.has_unreadable_money(),
+                has_unreadable,
             });
             let same = |sum: &&mut Amount| sum.currency() == amount.currency();
             match total.amounts.iter_mut().find(same) {
