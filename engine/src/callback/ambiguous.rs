@@ -5,61 +5,80 @@
 use std::sync::Arc;
 
 use super::row::Callback;
-use super::verdict::{Hint, Verdict, hint, matched};
+use super::verdict::{Hint, Verdict, hint, is_crowded, matched};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::AttemptId;
-use switchyard_core::transaction::{AttemptKey, Command, Outcome, Transaction};
+use switchyard_core::time::Timestamp;
+use switchyard_core::transaction::{Attempt, AttemptKey, Captured, Command, Outcome, Transaction};
 use switchyard_gateway_host::CallbackReport;
 
-/// Queries `attempts`, each by our reference.
+/// Opens the cases, then queries `attempts`, each by our reference. The callback is kept with the
+/// first of them, as one of its callbacks.
 pub(super) async fn query(
     engine: &Engine,
-    callback: &Callback,
+    callback: &mut Callback,
     attempts: Vec<AttemptKey>,
     read: &CallbackReport,
 ) -> Result<Verdict, EngineError> {
-    const WHY: &str = "Its provider id belongs to several attempts.";
-    for (id, attempt) in attempts {
-        let Some(mut tx) = engine.transaction(id).await? else {
-            continue;
-        };
-        if is_news(&tx, attempt, read) {
-            match report(engine, callback, (id, attempt)).await? {
-                Some(after) => tx = after,
-                None => continue,
-            }
-        }
-        let Some(attempt) = tx.attempt(attempt) else {
-            continue;
-        };
-        match hint(engine, callback, &tx, attempt, Hint::of(WHY)).await? {
-            // Our own call is in flight, or a query was sent a moment ago: try the callback again
-            // later.
-            None => {
-                return Ok(Verdict::Later {
-                    at: engine.clock().now().plus(SOON),
-                    note: WHY.to_owned(),
-                });
-            }
-            Some(later @ Verdict::Later { .. }) => return Ok(later),
-            Some(_) => {}
-        }
+    let mut is_one_too_many = false;
+    if let (None, Some((id, attempt))) = (callback.transaction, attempts.first()) {
+        is_one_too_many = is_crowded(engine, *id).await?;
+        (callback.transaction, callback.attempt) = (Some(*id), Some(*attempt));
     }
-    Ok(matched(format!("{WHY} Each was queried by our reference.")))
+    if is_one_too_many && !read.is_trusted() {
+        return Ok(Verdict::Forget);
+    }
+    // Before any query: one that is not answered must leave no attempt open to another payment.
+    let mut in_question = Vec::new();
+    for (id, attempt) in attempts {
+        let Some(tx) = engine.transaction(id).await? else {
+            continue;
+        };
+        let tx = match is_news(&tx, attempt, read) {
+            true => report(engine, callback, (&tx, attempt), read).await?,
+            false => Some(tx),
+        };
+        in_question.extend(tx.map(|tx| (tx, attempt)));
+    }
+    let mut later = None;
+    for (tx, attempt) in &in_question {
+        let Some(attempt) = tx.attempt(*attempt) else {
+            continue;
+        };
+        let at = match hint(engine, callback, tx, attempt, Hint::of(WHY)).await? {
+            // Our own call is in flight, or a query was sent a moment ago.
+            None => engine.clock().now().plus(SOON),
+            Some(Verdict::Later { at, .. }) => at,
+            Some(_) => continue,
+        };
+        later = Some(later.map_or(at, |earlier: Timestamp| earlier.min(at)));
+    }
+    Ok(match later {
+        Some(at) => Verdict::Later {
+            at,
+            note: WHY.to_owned(),
+        },
+        None if is_one_too_many => Verdict::Forget,
+        None => matched(format!("{WHY} Each was queried by our reference.")),
+    })
 }
 
 /// Whether the callback says that money may have moved for the attempt. One that nobody vouches for
 /// says nothing, and one without money nothing about an attempt that ended without any.
 fn is_news(tx: &Transaction, attempt: AttemptId, read: &CallbackReport) -> bool {
-    let Some(attempt) = tx.attempt(attempt).filter(|_| read.is_trusted()) else {
-        return false;
-    };
-    let reports_money = match read.outcome(tx.id, attempt.amount) {
-        Some(Outcome::Succeeded { .. }) => true,
-        Some(Outcome::Pending { received, .. }) => received.is_some(),
-        _ => false,
-    };
-    reports_money || attempt.may_have_moved_money()
+    let attempt = tx.attempt(attempt).filter(|_| read.is_trusted());
+    attempt.is_some_and(|attempt| {
+        reported(tx, attempt, read).is_some() || attempt.may_have_moved_money()
+    })
+}
+
+/// The money that the callback reports.
+fn reported(tx: &Transaction, attempt: &Attempt, read: &CallbackReport) -> Option<Captured> {
+    match read.outcome(tx.id, attempt.amount)? {
+        Outcome::Succeeded { amount, .. } => Some(amount),
+        Outcome::Pending { received, .. } => received.map(Captured::Named),
+        Outcome::Declined(_) | Outcome::NotSent { .. } | Outcome::Unknown { .. } => None,
+    }
 }
 
 /// Opens a case about an attempt: the provider uses the callback's id for another one, too. `None`:
@@ -67,18 +86,24 @@ fn is_news(tx: &Transaction, attempt: AttemptId, read: &CallbackReport) -> bool 
 async fn report(
     engine: &Engine,
     callback: &Callback,
-    (id, attempt): AttemptKey,
+    (tx, attempt): (&Transaction, AttemptId),
+    read: &CallbackReport,
 ) -> Result<Option<Arc<Transaction>>, EngineError> {
+    let reported = tx
+        .attempt(attempt)
+        .and_then(|attempt| reported(tx, attempt, read));
     let command = Command::AmbiguousId {
         attempt,
         provider_id: callback.provider_id.clone().unwrap_or_default(),
+        reported,
     };
-    match engine.registry().send(engine, id, command).await {
+    match engine.registry().send(engine, tx.id, command).await {
         Ok(tx) => Ok(Some(tx)),
         Err(EngineError::NotFound | EngineError::Refused(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
+const WHY: &str = "Its provider id belongs to several attempts.";
 /// Delay before a callback is processed again after our own call was in flight.
 const SOON: std::time::Duration = std::time::Duration::from_secs(1);

@@ -508,7 +508,10 @@ fn has_ended(tx: &Transaction, attempt: &Attempt) -> bool {
 }
 
 /// Whether the number of kept callbacks of the transaction is at its limit.
-async fn is_crowded(engine: &Engine, transaction: TransactionId) -> Result<bool, EngineError> {
+pub(super) async fn is_crowded(
+    engine: &Engine,
+    transaction: TransactionId,
+) -> Result<bool, EngineError> {
     let range = row::transaction_prefix(transaction).range();
     let rows = engine
         .store()

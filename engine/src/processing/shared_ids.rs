@@ -26,6 +26,7 @@ impl SharedId {
             let command = Command::AmbiguousId {
                 attempt,
                 provider_id,
+                reported: None,
             };
             (id, command)
         };

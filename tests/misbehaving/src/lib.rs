@@ -220,6 +220,9 @@ fn reported_at_once(ask: &Collect) -> Option<Outcome> {
         "pending ch_shared" => Outcome::pending().with_provider_id("ch_shared"),
         "pending ch_renamed" => Outcome::pending().with_provider_id("ch_renamed"),
         "succeed ch_shared" => Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"),
+        "decline ch_7" => {
+            Outcome::declined(DeclineReason::PayerDeclined, "No.").with_provider_id("ch_7")
+        }
         // A hundred times the amount, as a provider reports it that counts in another unit.
         "receive in another unit" => Outcome::Pending {
             provider_id: Some("ch_unit".to_owned()),

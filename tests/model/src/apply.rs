@@ -380,6 +380,7 @@ fn says(
                 return Some(Command::AmbiguousId {
                     attempt: own.or(several.first())?.1,
                     provider_id: IDS[usize::from(said.id?)].to_owned(),
+                    reported: None,
                 });
             }
         },
@@ -401,6 +402,7 @@ fn says(
                     return Some(Command::AmbiguousId {
                         attempt,
                         provider_id: IDS[usize::from(id)].to_owned(),
+                        reported: None,
                     });
                 }
                 Identity::Unknown | Identity::Ambiguous(_) => return Some(Command::Hint),

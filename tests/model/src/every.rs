@@ -179,6 +179,7 @@ fn about_attempt(tx: &Transaction, number: usize, commands: &mut Vec<Command>) {
     commands.push(Command::AmbiguousId {
         attempt,
         provider_id: IDS[0].to_owned(),
+        reported: None,
     });
     commands.push(Command::Withhold {
         attempt,

@@ -228,8 +228,10 @@ fn code(command: &Command) -> String {
         Command::AmbiguousId {
             attempt,
             provider_id,
+            reported: _, // the model has none
         } => format!(
-            "Command::AmbiguousId {{ attempt: {}, provider_id: {provider_id:?}.to_owned() }}",
+            "Command::AmbiguousId {{ attempt: {}, provider_id: {provider_id:?}.to_owned(), \
+             reported: None }}",
             at(*attempt)
         ),
         Command::ByOperator(order) => order_code(&order.order),

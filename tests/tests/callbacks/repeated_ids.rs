@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchyard_core::ids::TransactionId;
-use switchyard_core::transaction::{CaseReason, Status, Transaction};
+use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
+use switchyard_core::transaction::{AttemptState, CaseReason, Status, Transaction};
+use switchyard_engine::callback::{Callback, CallbackQuery, CallbackState};
 use switchyard_tests::eventually;
 use switchyard_tests::merchant::payout;
 
-use crate::fixture::{Fixture, SOON};
+use crate::fixture::{Fixture, KEY, SOON};
 
 /// Waits until there is a case about the id, and returns the transaction.
 async fn in_question(fixture: &Fixture, id: TransactionId) -> anyhow::Result<Transaction> {
@@ -76,5 +78,71 @@ async fn a_success_that_a_query_finds_under_the_id_of_another_attempt_opens_a_ca
     in_question(&fixture, other).await?;
     let owner = in_question(&fixture, owner).await?;
     assert_eq!(owner.attempts[0].provider_id.as_deref(), Some("ch_shared"));
+    Ok(())
+}
+
+/// Three declined attempts of one id, and a success by that id. A query finds nothing, so it is not
+/// known for which of them the money came.
+async fn declined_under_one_id(fixture: &Fixture) -> anyhow::Result<Vec<TransactionId>> {
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(fixture.confirmed("decline ch_7").await?);
+    }
+    for id in &ids {
+        eventually("it is declined", SOON, async || {
+            let attempt = &fixture.transaction(*id).await?.attempts[0];
+            Ok((attempt.state == AttemptState::Declined).then_some(()))
+        })
+        .await?;
+    }
+    Ok(ids)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_success_by_a_shared_id_holds_each_attempt_although_no_query_is_answered()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let ids = declined_under_one_id(&fixture).await?;
+    let paid = json!({ "id": "ch_7", "status": "paid", "minor": 2_500 });
+    fixture.send_raw(paid.to_string(), Some(KEY)).await?;
+    for id in ids {
+        let held = eventually("a case about the id", SOON, async || {
+            let found = fixture.transaction(id).await?;
+            Ok(Some(found).filter(|found| !found.cases.is_empty()))
+        })
+        .await?;
+        assert_eq!(held.cases[0].reason, CaseReason::AmbiguousProviderId);
+        assert!(held.is_held(), "{id}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callbacks_of_strangers_by_a_shared_id_are_neither_kept_nor_asked_about_without_limit()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let ids = declined_under_one_id(&fixture).await?;
+    let hint = json!({ "id": "ch_7", "status": "paid", "minor": 2_500 }).to_string();
+    for _ in 0..CALLBACKS_PER_TRANSACTION + 50 {
+        fixture.send_raw(hint.clone(), None).await?;
+    }
+    let kept = eventually("no callback waits", Duration::from_secs(60), async || {
+        let clock = &fixture.merchant.bench.clock;
+        clock.advance(Duration::from_secs(3_600));
+        let query = CallbackQuery {
+            connection: fixture.connection,
+            state: None,
+            before: None,
+            limit: 1_000,
+        };
+        let kept = fixture.merchant.bench.engine.list_callbacks(&query).await?;
+        let is_waiting = |one: &Callback| one.state == CallbackState::Waiting;
+        Ok((!kept.iter().any(is_waiting)).then_some(kept))
+    })
+    .await?;
+    assert!(kept.len() <= CALLBACKS_PER_TRANSACTION, "{}", kept.len());
+    for id in ids {
+        assert!(fixture.transaction(id).await?.cases.is_empty(), "{id}");
+    }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::attempt::{Candidate, Price};
 use super::decision::Decision;
 use super::model::{ClientContext, Customer};
 use super::operator::ByOperator;
-use super::outcome::Outcome;
+use super::outcome::{Captured, Outcome};
 use super::state::Status;
 use crate::ids::{AttemptId, CaseId, ConnectionId};
 use crate::secret::Secret;
@@ -54,6 +54,8 @@ pub enum Command {
     AmbiguousId {
         attempt: AttemptId,
         provider_id: String,
+        /// Money that a verified report names under the id.
+        reported: Option<Captured>,
     },
     /// Cancels the payment. An open attempt is called off first, where that is possible.
     Cancel(CancelledBy),

@@ -1,26 +1,30 @@
 //! The provider uses one id for two attempts. A callback by that id proves nothing about either:
 //! each is queried by our reference, and a case says so once. Money may have moved for either, so
-//! no other attempt starts.
+//! no other attempt starts. After the case is closed, another reported sum opens the next one.
 
 use super::cases::{self, Evidence};
-use super::hint;
+use super::{hint, success};
 use crate::ids::AttemptId;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
+use crate::transaction::outcome::Captured;
 use crate::transaction::state::State;
 
 pub(super) fn decide(
     tx: &Transaction,
     id: AttemptId,
-    provider_id: String,
+    (provider_id, reported): (String, Option<Captured>),
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
     let attempt = tx.attempt(id).ok_or(Refusal::UnknownAttempt(id))?;
+    let sum = |captured| success::sum(success::amount(captured, attempt));
+    let reported = reported.map(|captured| format!(", and reported {} under it", sum(captured)));
     let evidence = Evidence {
         reason: CaseReason::AmbiguousProviderId,
         detail: format!(
-            "the provider uses its id {provider_id} for another attempt of this connection, too"
+            "the provider uses its id {provider_id} for another attempt of this connection, too{}",
+            reported.unwrap_or_default()
         ),
         amount: None,
         before: None,

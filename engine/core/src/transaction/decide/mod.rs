@@ -78,7 +78,8 @@ fn decide_command(
         Command::AmbiguousId {
             attempt,
             provider_id,
-        } => ambiguous::decide(tx, attempt, provider_id, context),
+            reported,
+        } => ambiguous::decide(tx, attempt, (provider_id, reported), context),
         Command::Cancel(by) => cancel::decide(tx, by, context),
         Command::GiveUp => cancel::give_up(tx, context),
         Command::SubmitCode { attempt, tried, .. } => code::decide(tx, attempt, tried),

@@ -54,7 +54,7 @@ pub(super) fn amount(captured: Captured, attempt: &Attempt) -> Option<Amount> {
     }
 }
 
-fn sum(amount: Option<Amount>) -> String {
+pub(super) fn sum(amount: Option<Amount>) -> String {
     amount.map_or_else(
         || "an amount that cannot be read".to_owned(),
         Amount::format,

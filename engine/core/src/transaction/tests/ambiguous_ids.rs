@@ -10,6 +10,7 @@ fn ambiguous(attempt: AttemptId, id: &str) -> Command {
     Command::AmbiguousId {
         attempt,
         provider_id: id.to_owned(),
+        reported: None,
     }
 }
 
@@ -142,4 +143,44 @@ fn every_id_that_a_provider_or_a_case_names_is_one_of_the_attempt() {
     assert!(attempt.has_id("P3") && !attempt.has_id("P9"));
     let first = world.tx.attempt(first).unwrap();
     assert_eq!(world.tx.ids_of(first), Vec::<&str>::new());
+}
+
+/// After a person has closed the case, the same report says nothing new, and another sum does.
+#[test]
+fn a_closed_case_about_a_shared_id_silences_no_other_sum() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    let first = world.current();
+    world.answer(declined(false)).unwrap();
+    let report = |world: &mut World, reported: Option<Captured>| {
+        let command = Command::AmbiguousId {
+            attempt: first,
+            provider_id: "P1".to_owned(),
+            reported,
+        };
+        world.apply(command).unwrap();
+        open_cases(world).len()
+    };
+    let close = |world: &mut World| {
+        let case = world.tx.cases.last().unwrap().id;
+        let command = match world.tx.state.is_final() {
+            true => by_operator(OperatorCommand::CloseCase(case)),
+            false => resolve(Some(first), Verdict::Failed { message: None }),
+        };
+        world.apply(command).unwrap();
+        assert_eq!(open_cases(world), []);
+    };
+    let sum = |minor| Some(Captured::Named(amount(minor)));
+    assert_eq!(report(&mut world, sum(2_500)), 1);
+    assert_eq!(report(&mut world, sum(3_000)), 1, "one case is open");
+    close(&mut world);
+    for known in [sum(2_500), Some(Captured::AsAsked), None] {
+        assert_eq!(report(&mut world, known), 0, "{known:?}");
+    }
+    for news in [sum(3_000), Some(Captured::Unreadable)] {
+        assert_eq!(report(&mut world, news), 1, "{news:?}");
+        assert!(!world.tx.surely_moved_no_money(), "{news:?}");
+        close(&mut world);
+        assert_eq!(report(&mut world, news), 0, "{news:?}");
+    }
 }

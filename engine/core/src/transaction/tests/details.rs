@@ -186,6 +186,7 @@ fn a_case_without_money_does_not_stand_for_a_charge_beside_a_success() {
         .apply(Command::AmbiguousId {
             attempt,
             provider_id: "P1".to_owned(),
+            reported: None,
         })
         .unwrap();
     tell(&mut world, attempt, [usd("P2", 2_500)]);

@@ -561,6 +561,7 @@ fn an_id_that_the_provider_uses_twice_has_the_attempt_queried_and_changes_nothin
     let ambiguous = Command::AmbiguousId {
         attempt,
         provider_id: "P1".to_owned(),
+        reported: None,
     };
     world.apply(ambiguous.clone()).unwrap();
     assert_eq!(world.tx.state, State::AwaitingProvider);

@@ -486,6 +486,7 @@ fn command(attempt: AttemptId, name: &str) -> Command {
         "ambiguous" => Command::AmbiguousId {
             attempt,
             provider_id: "P1".to_owned(),
+            reported: None,
         },
         "code" => Command::SubmitCode {
             attempt,

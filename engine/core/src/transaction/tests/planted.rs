@@ -110,6 +110,7 @@ fn a_case_without_money_after_a_reversal_brings_no_money_back() {
         .apply(Command::AmbiguousId {
             attempt,
             provider_id,
+            reported: None,
         })
         .unwrap();
     world.wait(3 * 24 * 3_600);

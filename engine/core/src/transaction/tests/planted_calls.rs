@@ -290,6 +290,7 @@ fn each_callback_by_an_ambiguous_id_asks() {
         let ambiguous = Command::AmbiguousId {
             attempt: world.current(),
             provider_id: "P7".to_owned(),
+            reported: None,
         };
         assert_eq!(world.apply(ambiguous), Ok(events));
         let query = world.events.last().unwrap();

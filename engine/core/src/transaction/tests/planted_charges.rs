@@ -254,6 +254,7 @@ fn a_case_without_money_under_the_same_id_leaves_an_open_case_as_the_latest() {
     let ambiguous = Command::AmbiguousId {
         attempt,
         provider_id,
+        reported: None,
     };
     world.apply(ambiguous).unwrap();
     tell(&mut world, attempt, [usd("P1", 1_200)]);
@@ -459,6 +460,7 @@ fn an_order_about_held_money_leaves_a_case_that_holds_nothing() {
     let ambiguous = Command::AmbiguousId {
         attempt: second,
         provider_id,
+        reported: None,
     };
     world.apply(ambiguous).unwrap();
     let settled = resolve(Some(first), verdict(Some(2_500), None));

@@ -158,6 +158,7 @@ fn an_id_in_question_names_no_success() {
     let ambiguous = Command::AmbiguousId {
         attempt: world.current(),
         provider_id: "P7".to_owned(),
+        reported: None,
     };
     world.apply(ambiguous).unwrap();
     let order = resolve(None, verdict(None, None));

@@ -186,11 +186,13 @@ fn an_id_of_two_attempts_is_named_in_the_case_and_asks_about_no_ended_one() {
     let ambiguous = Command::AmbiguousId {
         attempt: first,
         provider_id: "P1".to_owned(),
+        reported: None,
     };
     assert_eq!(world.apply(ambiguous), Ok(1));
     let ambiguous = Command::AmbiguousId {
         attempt: world.current(),
         provider_id: "P1".to_owned(),
+        reported: None,
     };
     world.apply(ambiguous).unwrap();
     for case in &world.tx.cases {

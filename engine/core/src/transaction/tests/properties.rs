@@ -70,6 +70,7 @@ fn command(world: &World, step: &Step) -> Option<Command> {
         Step::Ambiguous => Command::AmbiguousId {
             attempt: world.current(),
             provider_id: "P1".to_owned(),
+            reported: None,
         },
         Step::Code(tried) => Command::SubmitCode {
             attempt: world.current(),

@@ -22,6 +22,7 @@ fn ambiguous(attempt: AttemptId, id: &str) -> Command {
     Command::AmbiguousId {
         attempt,
         provider_id: id.to_owned(),
+        reported: None,
     }
 }
 
