@@ -34,10 +34,14 @@ impl PageContext {
         }
         let merchant = self.app.name.as_str();
         let Some(received) = self.tx.received() else {
-            return self.money_unknown();
+            let merchant = [("merchant", merchant)];
+            return match self.tx.has_unreadable_money() {
+                true => self.say_with("money-unreadable", &merchant),
+                false => self.money_unknown(),
+            };
         };
         let (amount, asked) = (
-            received.text(&self.say("money-unreadable"), |amount| {
+            received.text(&self.say("money-and-unreadable"), |amount| {
                 amount.written(written)
             }),
             received.asked.written(written),
@@ -147,14 +151,12 @@ impl PageContext {
         label: &'static str,
         received_label: &'static str,
     ) -> Row {
-        let (written, unreadable) = (self.visitor.language, self.say("money-unreadable"));
+        let (written, unreadable) = (self.visitor.language, self.say("money-and-unreadable"));
         let amount = received.text(&unreadable, |amount| amount.written(written));
         // Beside the amount of the success, the sum is that of all payments.
-        let label = match (label, self.tx.taken_back()) {
-            ("row-paid", TakenBack::Nothing) if received_label == "row-reported" => {
-                "row-reported-all"
-            }
-            ("row-paid", _) if received_label == "row-received" => "row-received-all",
+        let label = match label {
+            "row-paid" if received_label == "row-reported" => "row-reported-all",
+            "row-paid" => "row-received-all",
             _ => received_label,
         };
         self.row(label, amount).strong()

@@ -246,11 +246,13 @@ fn action_of(context: &PageContext) -> Option<&PayerAction> {
     context.tx.current_attempt()?.payer_action.as_ref()
 }
 
-/// Sentences about the money, and the contact once the provider has been silent for days.
+/// Sentences about the money, and the contact once the provider has reported nothing for days.
 fn long_doubt(context: &PageContext) -> String {
     let about = context.about_money();
     let mut open = context.tx.cases.iter().filter(|case| case.closed.is_none());
-    match open.any(|case| case.reason == CaseReason::NoFinalAnswer) {
+    let has_no_answer = open.any(|case| case.reason == CaseReason::NoFinalAnswer);
+    let has_report = context.tx.received().is_some() || context.tx.has_unreadable_money();
+    match has_no_answer && !has_report {
         true => format!("{about} {}", context.say_merchant("wait-no-answer")),
         false => about,
     }

@@ -71,7 +71,7 @@ pub fn detail(tx: &Transaction, text: Text) -> Option<String> {
     match &tx.state {
         State::Failed(failure) => {
             let part = tx.received().map(|received| {
-                let unreadable = text.say("console-money-unreadable");
+                let unreadable = text.say("console-money-and-unreadable");
                 let sum = received.text(&unreadable, |amount| amount.with_code(text.language()));
                 text.with("console-money-part", &[("received", &sum)])
             });
@@ -93,10 +93,13 @@ pub fn about_money(tx: &Transaction, text: Text) -> String {
         return text.say("console-about-nothing");
     }
     let Some(received) = tx.received() else {
-        return text.say("console-about-unknown");
+        return text.say(match tx.has_unreadable_money() {
+            true => "console-about-unreadable",
+            false => "console-about-unknown",
+        });
     };
     let write = |amount: Amount| amount.with_code(text.language());
-    let unreadable = text.say("console-money-unreadable");
+    let unreadable = text.say("console-money-and-unreadable");
     let (sum, asked) = (received.text(&unreadable, write), write(received.asked));
     let sentence = match (tx.taken_back(), tx.kind()) {
         (TakenBack::All, _) => "console-about-taken-back",

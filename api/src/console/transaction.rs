@@ -161,7 +161,7 @@ fn actions(page: &Page, tx: &Transaction) -> Vec<ActionButton> {
         });
     }
     let can_cancel = match tx.kind() {
-        Kind::Payment => !tx.state.is_final() && tx.state != Stage::OnHold,
+        Kind::Payment => !tx.state.is_final() && tx.state != Stage::OnHold && !tx.is_held(),
         Kind::Payout => tx.state == Stage::AwaitingDispatch,
     };
     if can_cancel && page.may(Action::CancelTransaction) {
@@ -197,7 +197,7 @@ fn money_rows(tx: &Transaction, text: Text) -> Vec<Row> {
         };
         rows.push(row(
             text.say(label),
-            received.text(&text.say("console-money-unreadable"), write),
+            received.text(&text.say("console-money-and-unreadable"), write),
         ));
     }
     let paid = tx

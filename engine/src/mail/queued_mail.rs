@@ -167,7 +167,7 @@ impl Money {
         }
         tx.received()
             .map_or(Self::Unknown, |received| Self::Received {
-                amount: received.text(&message(language, "money-unreadable", &[]), |amount| {
+                amount: received.text(&message(language, "money-and-unreadable", &[]), |amount| {
                     amount.written(language)
                 }),
                 asked: received.asked.written(language),

@@ -36,7 +36,12 @@ impl RenderContext<'_> {
 }
 
 /// Words for an amount that cannot be read, in responses.
-pub const UNREADABLE: &str = "an amount that cannot be read";
+const UNREADABLE: &str = "an amount that cannot be read";
+
+/// Words behind a sum that is not all of the money.
+pub fn and_unreadable() -> String {
+    format!("and {UNREADABLE}")
+}
 
 /// Money that providers reported as moved for a transaction, and did not take back. All `None`:
 /// there is none. An amount that cannot be read and amounts in several currencies have words only.
@@ -51,7 +56,7 @@ impl Moved {
     fn of(tx: &Transaction) -> Self {
         let kept = tx.kept();
         let single = kept.as_ref().and_then(Received::single);
-        let formatted = kept.map(|kept| kept.text(UNREADABLE, Amount::format));
+        let formatted = kept.map(|kept| kept.text(&and_unreadable(), Amount::format));
         let unreadable = tx.has_unreadable_money().then(|| UNREADABLE.to_owned());
         Self {
             amount: single.map(Amount::to_json_number),

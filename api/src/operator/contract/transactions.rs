@@ -16,7 +16,7 @@ use super::timeline::TimelineEntry;
 use super::{NumberOrText, schemas};
 use crate::envelope::Page;
 use crate::iso_timestamp::IsoTimestamp;
-use crate::merchant::render::UNREADABLE;
+use crate::merchant::render::and_unreadable;
 use crate::merchant::render::attempt::Failure;
 
 /// Transaction in a list.
@@ -360,7 +360,7 @@ impl From<&transaction::Transaction> for Facts {
                 .and_then(Received::single)
                 .map(money::Amount::to_json_number),
             received_formatted: received
-                .map(|received| received.text(UNREADABLE, money::Amount::format)),
+                .map(|received| received.text(&and_unreadable(), money::Amount::format)),
             created_at: transaction.created_at.into(),
             updated_at: transaction.updated_at.into(),
         }

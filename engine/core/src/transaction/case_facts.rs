@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
+use super::charges::Charge;
 use super::model::{Case, CaseReason, Transaction};
 
 /// Difference between the amount that a provider reported and the amount of the attempt.
@@ -27,7 +28,13 @@ impl Difference {
         if case.reason != CaseReason::AmountDiffers {
             return None;
         }
-        let asked = tx.attempt_of(case)?.amount;
+        let attempt = tx.attempt_of(case)?;
+        let asked = attempt.amount;
+        // A later total may be another one than the amount of the case.
+        let is_unclear = |charge: &Charge| charge.has_unreadable() && !charge.is_taken_back;
+        if attempt.charges.iter().any(is_unclear) {
+            return Some(Self::Unreadable);
+        }
         Some(match case.amount {
             None => Self::Unreadable,
             Some(amount) if amount.currency() != asked.currency() => Self::Currency,

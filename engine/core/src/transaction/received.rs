@@ -40,13 +40,15 @@ impl Received {
         self.single().as_ref().is_some_and(is_less)
     }
 
-    /// All sums as `write` writes them: `XOF 16,321 + $25.50`. `unreadable`: the words for an
-    /// amount that cannot be read.
+    /// All sums as `write` writes them: `XOF 16,321 + $25.50, and an amount that cannot be read`.
+    /// `unreadable`: the words behind the comma.
     pub fn text(&self, unreadable: &str, write: impl Fn(Amount) -> String) -> String {
-        let amounts = self.amounts.iter().map(|amount| write(*amount));
-        let unreadable = self.has_unreadable.then(|| unreadable.to_owned());
-        let texts: Vec<_> = amounts.chain(unreadable).collect();
-        texts.join(" + ")
+        let amounts: Vec<_> = self.amounts.iter().map(|amount| write(*amount)).collect();
+        let sums = amounts.join(" + ");
+        match self.has_unreadable {
+            true => format!("{sums}, {unreadable}"),
+            false => sums,
+        }
     }
 }
 

@@ -115,7 +115,7 @@ money-reported-payment = The provider reported { $received } as received; { $ask
 money-reported-payout = The provider reported { $received } as sent; { $asked } was ordered.
 money-return-payment = Return { $received } to the customer.
 money-return-payout = Ask for { $received } back before you send another payout.
-money-unreadable = an amount that cannot be read
+money-and-unreadable = and an amount that cannot be read
 money-unknown = It is not certain yet whether money moved.
 
 label-received = { $kind ->

@@ -114,7 +114,7 @@ money-reported-payment = Le prestataire a annoncé comme reçu : { $received },
 money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
 money-return-payment = Rendez { $received } au client.
 money-return-payout = Demandez la restitution de { $received } avant d’envoyer un autre versement.
-money-unreadable = un montant illisible
+money-and-unreadable = et un montant illisible
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
