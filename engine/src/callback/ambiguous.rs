@@ -12,21 +12,21 @@ use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{Attempt, AttemptKey, Captured, Command, Outcome, Transaction};
 use switchyard_gateway_host::CallbackReport;
 
-/// Opens the cases, then queries `attempts`, each by our reference. The callback is kept with the
-/// first of them, as one of its callbacks.
+/// Opens the cases, then queries `attempts`, each by our reference. A callback that nobody vouches
+/// for is kept as one of the callbacks of the first of them, whose number is limited.
 pub(super) async fn query(
     engine: &Engine,
     callback: &mut Callback,
     attempts: Vec<AttemptKey>,
     read: &CallbackReport,
 ) -> Result<Verdict, EngineError> {
-    let mut is_one_too_many = false;
-    if let (None, Some((id, attempt))) = (callback.transaction, attempts.first()) {
-        is_one_too_many = is_crowded(engine, *id).await?;
+    if let (false, None, Some((id, attempt))) =
+        (read.is_trusted(), callback.transaction, attempts.first())
+    {
+        if is_crowded(engine, *id).await? {
+            return Ok(Verdict::Forget);
+        }
         (callback.transaction, callback.attempt) = (Some(*id), Some(*attempt));
-    }
-    if is_one_too_many && !read.is_trusted() {
-        return Ok(Verdict::Forget);
     }
     // Before any query: one that is not answered must leave no attempt open to another payment.
     let mut in_question = Vec::new();
@@ -58,7 +58,6 @@ pub(super) async fn query(
             at,
             note: WHY.to_owned(),
         },
-        None if is_one_too_many => Verdict::Forget,
         None => matched(format!("{WHY} Each was queried by our reference.")),
     })
 }
