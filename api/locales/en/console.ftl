@@ -137,6 +137,7 @@ console-case-surplus = Too much was paid: the surplus is to be returned
 console-case-contradicting_success = Reports of the provider contradict each other
 console-case-ambiguous_provider_id = The provider uses one id twice
 console-case-success_contradicted = The provider took a success back
+console-case-second-taken-back = The provider took a second charge back: the success stands
 console-case-amount_differs = The amount differs or cannot be read
 console-case-difference = { $difference ->
     [less] Less money moved than was asked
@@ -345,7 +346,7 @@ console-test-event = Test event
 console-test-event-text = A real sandbox transaction is created and brought to this end. Its events go to all your webhooks.
 console-test-event-send = Create the event
 console-confirm-title = Confirm that it is you
-console-confirm-text = Keys, secrets and roles need your password again after ten minutes.
+console-confirm-text = Keys, secrets, roles and decisions about money need your password again after ten minutes.
 console-confirm-refused = The password or the code is wrong.
 console-confirm-development = Development mode: the password of the seeded users is “{ $password }”.
 console-form-unreadable-title = This form could not be read

@@ -137,6 +137,7 @@ console-case-surplus = Trop payé : la différence est à rendre
 console-case-contradicting_success = Les déclarations du prestataire se contredisent
 console-case-ambiguous_provider_id = Le prestataire utilise deux fois le même identifiant
 console-case-success_contradicted = Le prestataire a repris un succès
+console-case-second-taken-back = Le prestataire a repris un second mouvement : le succès est maintenu
 console-case-amount_differs = Le montant diffère ou est illisible
 console-case-difference = { $difference ->
     [less] Montant inférieur au montant demandé
@@ -345,7 +346,7 @@ console-test-event = Événement de test
 console-test-event-text = Une vraie transaction du bac à sable est créée et menée à cette fin. Ses événements vont à tous vos webhooks.
 console-test-event-send = Créer l’événement
 console-confirm-title = Confirmez que c’est vous
-console-confirm-text = Les clés, les secrets et les rôles redemandent votre mot de passe après dix minutes.
+console-confirm-text = Les clés, les secrets, les rôles et les décisions sur de l’argent redemandent votre mot de passe après dix minutes.
 console-confirm-refused = Le mot de passe ou le code est faux.
 console-confirm-development = Mode développement : le mot de passe des utilisateurs préparés est « { $password } ».
 console-form-unreadable-title = Ce formulaire n’a pas pu être lu

@@ -6,7 +6,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::response::Response;
 use switchyard_core::transaction::{
-    AttemptState, Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
+    Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
 
 use super::again;
@@ -149,8 +149,8 @@ pub(super) fn open_cases(context: &PageContext) -> String {
     let facts: BTreeSet<_> = open
         .filter(|case| !tx.is_superseded(case))
         .map(|case| {
-            let is_only = is_of_success(tx, case) || !tx.has_money_beside(case);
-            case_message(case.reason, is_of_success(tx, case), is_only)
+            let is_only = tx.is_of_success(case) || !tx.has_money_beside(case);
+            case_message(case.reason, tx.is_of_success(case), is_only)
         })
         .collect();
     let ask = match (facts.first(), facts.len()) {
@@ -196,7 +196,7 @@ const fn case_message(
 pub(super) fn is_taken_back(tx: &Transaction) -> bool {
     let mut open = tx.cases.iter().filter(|case| case.closed.is_none());
     let is_reversal = |case: &Case| case.reason == CaseReason::SuccessContradicted;
-    open.any(|case| is_reversal(case) && is_of_success(tx, case) && !tx.is_superseded(case))
+    open.any(|case| is_reversal(case) && tx.is_of_success(case) && !tx.is_superseded(case))
 }
 
 /// Whether a payment without success was reviewed: money was reported, or may have moved, and each
@@ -211,18 +211,6 @@ fn is_closed(tx: &Transaction) -> bool {
 fn is_settled(tx: &Transaction) -> bool {
     let attempt = tx.deciding_attempt();
     attempt.is_some_and(|attempt| attempt.settled.is_some())
-}
-
-/// Whether the case is about the attempt that succeeded, and not about another charge of it.
-fn is_of_success(tx: &Transaction, case: &Case) -> bool {
-    let mut attempts = tx.attempts.iter();
-    let succeeded = attempts.rfind(|attempt| attempt.state == AttemptState::Succeeded);
-    succeeded.is_some_and(|attempt| {
-        let other = attempt.charges.iter().filter(|charge| !charge.is_recorded);
-        let mut ids = other.filter_map(|charge| charge.id.as_ref());
-        let is_other = ids.any(|id| Some(id) == case.provider_id.as_ref());
-        attempt.reference == case.reference && !is_other
-    })
 }
 
 /// A new link is proposed only where nothing has been paid.

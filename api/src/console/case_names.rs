@@ -3,7 +3,7 @@
 
 use switchyard_core::directory::{Directory, phone};
 use switchyard_core::ids::CaseId;
-use switchyard_core::transaction::{Case, CaseReason, Difference, Transaction};
+use switchyard_core::transaction::{Case, CaseReason, Difference, State, Transaction};
 
 use super::labels::method_name;
 use super::text::Text;
@@ -15,8 +15,15 @@ pub fn case_name(tx: &Transaction, case: &Case, text: Text) -> String {
             "console-case-difference",
             &[("difference", difference.word())],
         ),
+        None if is_second_reversal(tx, case) => text.say("console-case-second-taken-back"),
         None => reason_name(case.reason, text),
     }
+}
+
+/// Whether a charge was taken back beside the success, which stands.
+fn is_second_reversal(tx: &Transaction, case: &Case) -> bool {
+    let is_reversal = case.reason == CaseReason::SuccessContradicted;
+    is_reversal && tx.state == State::Succeeded && !tx.is_of_success(case)
 }
 
 /// Name of the case with this id, by its reason if the transaction has it no longer.

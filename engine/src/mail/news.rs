@@ -20,6 +20,8 @@ pub enum MoneyNews {
     Twice,
     TakenBack,
     PartlyTakenBack,
+    /// Another payment than the one that succeeded.
+    SecondTakenBack,
 }
 
 impl MoneyNews {
@@ -49,6 +51,7 @@ impl MoneyNews {
     fn reversed(tx: &Transaction) -> Option<Self> {
         match tx.taken_back() {
             TakenBack::All => Some(Self::TakenBack),
+            TakenBack::Part if tx.success_stands() => Some(Self::SecondTakenBack),
             TakenBack::Part => Some(Self::PartlyTakenBack),
             TakenBack::Nothing => None,
         }
@@ -70,6 +73,7 @@ impl MoneyNews {
             Self::Twice => ("customer-twice", "customer-paid-twice"),
             Self::TakenBack => ("customer-taken-back", "customer-taken-back-text"),
             Self::PartlyTakenBack => ("customer-taken-back", "customer-partly-taken-back-text"),
+            Self::SecondTakenBack => ("customer-second-failed", "customer-second-failed-text"),
         }
     }
 
@@ -77,7 +81,7 @@ impl MoneyNews {
     pub(super) const fn heading(self) -> &'static str {
         match self {
             Self::Part => "heading-part",
-            Self::Received | Self::Late | Self::Twice => "heading-received",
+            Self::Received | Self::Late | Self::Twice | Self::SecondTakenBack => "heading-received",
             Self::TakenBack | Self::PartlyTakenBack => "heading-review",
         }
     }

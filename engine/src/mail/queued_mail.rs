@@ -70,6 +70,9 @@ pub struct QueuedMail {
     /// Second payments, in a mail about a case `paid_twice`.
     #[serde(default)]
     pub second_payments: Vec<SecondPayment>,
+    /// Whether the charge of the success was not taken back.
+    #[serde(default)]
+    pub success_stands: bool,
     /// Part of the reported money that the providers took back.
     #[serde(default)]
     pub taken_back: TakenBack,
@@ -156,6 +159,8 @@ pub enum Money {
     Nothing,
     /// Providers reported `amount` of `asked`, both formatted.
     Received { amount: String, asked: String },
+    /// Providers reported money, of an amount that cannot be read.
+    Unreadable,
     #[default]
     Unknown,
 }
@@ -165,13 +170,16 @@ impl Money {
         if tx.surely_moved_no_money() {
             return Self::Nothing;
         }
-        tx.received()
-            .map_or(Self::Unknown, |received| Self::Received {
+        match tx.received() {
+            Some(received) => Self::Received {
                 amount: received.text(&message(language, "money-and-unreadable", &[]), |amount| {
                     amount.written(language)
                 }),
                 asked: received.asked.written(language),
-            })
+            },
+            None if tx.has_unreadable_money() => Self::Unreadable,
+            None => Self::Unknown,
+        }
     }
 }
 
@@ -346,6 +354,7 @@ fn letter(
             (Some(CaseReason::PaidTwice), None) => SecondPayment::all_of(tx, language),
             _ => Vec::new(),
         },
+        success_stands: tx.success_stands(),
         taken_back: tx.taken_back(),
         is_disputed: tx.is_received_sum_disputed(),
         attention: tx.attention(),

@@ -273,6 +273,7 @@ impl QueuedMail {
     /// Amount above the text: the received money in a report on received money, else the amount.
     fn headline(&self) -> &str {
         match (&self.money, self.news) {
+            (_, Some(MoneyNews::SecondTakenBack)) => &self.amount,
             (Money::Received { amount, .. }, Some(_)) => amount,
             _ => &self.amount,
         }
@@ -299,6 +300,7 @@ impl QueuedMail {
         }
         let money = match &self.money {
             Money::Nothing => self.say(&format!("money-nothing-{kind}")),
+            Money::Unreadable => self.say("money-unreadable"),
             Money::Unknown => self.say("money-unknown"),
             Money::Received { amount, asked } => {
                 let values = [("received", amount.as_str()), ("asked", asked)];
@@ -321,7 +323,7 @@ impl QueuedMail {
     fn say(&self, name: &str) -> String {
         let (received, asked) = match &self.money {
             Money::Received { amount, asked } => (amount.as_str(), asked.as_str()),
-            Money::Nothing | Money::Unknown => ("", ""),
+            Money::Nothing | Money::Unreadable | Money::Unknown => ("", ""),
         };
         let values = [
             ("amount", self.amount.as_str()),
@@ -330,6 +332,14 @@ impl QueuedMail {
             ("app", &self.app_name),
             ("name", &self.customer_name),
             ("kind", self.kind().as_str()),
+            (
+                "success",
+                if self.success_stands {
+                    "stands"
+                } else {
+                    "open"
+                },
+            ),
             (
                 "difference",
                 self.difference.map_or("unreadable", Difference::word),
@@ -411,7 +421,7 @@ impl QueuedMail {
                 let is_named = *amount == self.amount || self.net.as_ref() == Some(amount);
                 (!is_named || self.news.is_some()).then(|| amount.clone())
             }
-            Money::Nothing | Money::Unknown => None,
+            Money::Nothing | Money::Unreadable | Money::Unknown => None,
         }
     }
 

@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, AttemptState};
 use super::charges::Charge;
 use super::model::{Case, CaseReason, Transaction};
+use super::state::State;
 
 /// Difference between the amount that a provider reported and the amount of the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,27 @@ impl Difference {
 }
 
 impl Transaction {
+    /// Whether the case is about the attempt that succeeded, and not about another charge of it.
+    pub fn is_of_success(&self, case: &Case) -> bool {
+        let mut attempts = self.attempts.iter();
+        let succeeded = attempts.rfind(|attempt| attempt.state == AttemptState::Succeeded);
+        succeeded.is_some_and(|attempt| {
+            let other = attempt.charges.iter().filter(|charge| !charge.is_recorded);
+            let mut ids = other.filter_map(|charge| charge.id.as_ref());
+            let is_other = ids.any(|id| Some(id) == case.provider_id.as_ref());
+            attempt.reference == case.reference && !is_other
+        })
+    }
+
+    /// Whether the transaction has succeeded, and no open case says that the provider took back the
+    /// charge of the success.
+    pub fn success_stands(&self) -> bool {
+        let mut open = self.cases.iter().filter(|case| case.closed.is_none());
+        let is_reversal = |case: &Case| case.reason == CaseReason::SuccessContradicted;
+        self.state == State::Succeeded
+            && !open.any(|case| is_reversal(case) && self.is_of_success(case))
+    }
+
     /// Open cases about a second payment that no later report contradicts, each with the attempt
     /// whose money did not settle the transaction.
     pub fn second_payments(&self) -> impl Iterator<Item = (&Case, &Attempt)> {

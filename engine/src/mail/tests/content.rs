@@ -46,7 +46,7 @@ async fn in_sandbox_the_merchant_gets_the_customers_mail_as_a_preview() {
     let mail = decoded(&received[0].content);
     assert_eq!(
         mail["subject"],
-        "[SANDBOX] [Aperçu du message au client] Votre paiement de 25,50\u{a0}$ à Café <Zoé> & Co"
+        "[BAC À SABLE] [Aperçu du message au client] Votre paiement de 25,50\u{a0}$ à Café <Zoé> & Co"
     );
     assert_eq!(mail["reply-to"], "help@shop.example");
     let text = mail["text"].as_str().unwrap();
@@ -242,10 +242,13 @@ async fn a_merchant_is_asked_to_return_late_money_unless_the_provider_took_it_ba
     let room = Room::through(&server).await;
     let mut expected = 0;
     for (kind, advice) in [
-        (Kind::Payment, "Return XOF\u{a0}16,321 to the customer."),
+        (
+            Kind::Payment,
+            "Return it to the customer: XOF\u{a0}16,321 in all, less what you have returned already.",
+        ),
         (
             Kind::Payout,
-            "Ask for XOF\u{a0}16,321 back before you send another payout.",
+            "Ask for it back before you send another payout: XOF\u{a0}16,321 in all.",
         ),
     ] {
         for (reasons, is_asked, is_taken_back) in [

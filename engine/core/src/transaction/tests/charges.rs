@@ -332,3 +332,22 @@ fn an_attempt_that_succeeded_without_an_id_takes_the_first_one_and_another_is_a_
     assert_eq!(reasons(&world), [CaseReason::ContradictingSuccess]);
     assert_eq!(world.tx.received().unwrap().amounts, [amount(5_000)]);
 }
+
+#[test]
+fn a_success_stands_while_only_another_charge_is_taken_back() {
+    let after = |reversal: Outcome| {
+        let mut world = World::payment();
+        world.apply(confirm(1)).unwrap();
+        let attempt = world.current();
+        world.answer(usd("P1", 2_500)).unwrap();
+        world.answer_about(attempt, usd("P2", 2_500)).unwrap();
+        assert!(world.tx.success_stands());
+        world.answer_about(attempt, reversal).unwrap();
+        assert!(world.tx.cases.iter().any(|case| {
+            case.reason == CaseReason::SuccessContradicted && case.closed.is_none()
+        }));
+        world.tx.success_stands()
+    };
+    assert!(after(reversed("P2")));
+    assert!(!after(reversed("P1")));
+}

@@ -35,6 +35,8 @@ customer-twice = We have received more than one payment for your order at { $app
 customer-taken-back = The provider changed its report about your payment to { $app }
 customer-taken-back-text = The provider had reported { $received } as received for your payment to { $app }, and later reported the payment as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
 customer-partly-taken-back-text = Providers had reported { $received } as received for your payment to { $app }, and later reported a part of it as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
+customer-second-failed = Another payment for your order at { $app } failed
+customer-second-failed-text = Your payment of { $amount } to { $app } stands. A second payment for this order had been reported, { $received } in all, and later the provider reported that it failed. If that money left your account, contact { $app } and give the reference.
 
 heading-success = Completed
 heading-failed = Failed
@@ -113,9 +115,10 @@ money-partly-taken-back-payment = Providers had reported { $received } as receiv
 money-partly-taken-back-payout = Providers had reported { $received } as sent, and later reported a part of it as failed; { $asked } was ordered.
 money-reported-payment = The provider reported { $received } as received; { $asked } was asked.
 money-reported-payout = The provider reported { $received } as sent; { $asked } was ordered.
-money-return-payment = Return { $received } to the customer.
-money-return-payout = Ask for { $received } back before you send another payout.
+money-return-payment = Return it to the customer: { $received } in all, less what you have returned already.
+money-return-payout = Ask for it back before you send another payout: { $received } in all.
 money-and-unreadable = and an amount that cannot be read
+money-unreadable = The provider reported money, and its amount cannot be read.
 money-unknown = It is not certain yet whether money moved.
 
 label-received = { $kind ->
@@ -146,9 +149,12 @@ case-ambiguous_provider_id = { $kind ->
     [payout] The provider used one id for two attempts. Compare both with its records before you send money again.
    *[payment] The provider used one id for two attempts, and one charge may stand for both. Compare both with its records before you deliver.
 }
-case-success_contradicted = { $kind ->
-    [payout] The provider reported the payout as sent, and later as failed. Do not send it again before this is cleared.
-   *[payment] The provider reported money as received, and later the payment as failed. Deliver nothing and return nothing for it before this is cleared, whatever an earlier mail asked for.
+case-success_contradicted = { $success ->
+    [stands] The provider reported a second charge as moved, and later that it failed. The charge that succeeded stands.
+   *[open] { $kind ->
+        [payout] The provider reported the payout as sent, and later as failed. Do not send it again before this is cleared.
+       *[payment] The provider reported money as received, and later the payment as failed. Deliver nothing and return nothing for it before this is cleared, whatever an earlier mail asked for.
+    }
 }
 case-amount_differs = { $difference ->
     [less] { $kind ->

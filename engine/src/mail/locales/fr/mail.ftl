@@ -1,6 +1,6 @@
 # Messages de fin d'un paiement ou d'un versement. Mêmes clés que le fichier anglais ; un test le vérifie.
 
-sandbox-mark = [SANDBOX]
+sandbox-mark = [BAC À SABLE]
 sandbox-word = BAC À SABLE
 sandbox-note = Ceci est un test dans le bac à sable. Aucun argent n’a circulé.
 preview-mark = [Aperçu du message au client]
@@ -34,6 +34,8 @@ customer-twice = Nous avons reçu plus d’un paiement pour votre commande chez 
 customer-taken-back = Le prestataire a changé son annonce de votre paiement à { $app }
 customer-taken-back-text = Le prestataire avait annoncé { $received } reçus pour votre paiement à { $app }, puis a annoncé l’échec du paiement. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
 customer-partly-taken-back-text = Des prestataires avaient annoncé { $received } reçus pour votre paiement à { $app }, puis ont annoncé l’échec d’une partie. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
+customer-second-failed = Un autre paiement pour votre commande chez { $app } a échoué
+customer-second-failed-text = Votre paiement de { $amount } à { $app } est maintenu. Un second paiement avait été annoncé pour cette commande, { $received } en tout, puis le prestataire a annoncé son échec. Si cet argent a quitté votre compte, contactez { $app } en donnant la référence.
 
 heading-success = Abouti
 heading-failed = Échoué
@@ -112,9 +114,10 @@ money-partly-taken-back-payment = Les prestataires avaient annoncé { $received 
 money-partly-taken-back-payout = Les prestataires avaient annoncé l’envoi de { $received }, puis l’échec d’une partie ; { $asked } étaient demandés.
 money-reported-payment = Le prestataire a annoncé comme reçu : { $received }, pour { $asked } demandés.
 money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
-money-return-payment = Rendez { $received } au client.
-money-return-payout = Demandez la restitution de { $received } avant d’envoyer un autre versement.
+money-return-payment = À rendre au client : { $received } en tout, moins ce que vous avez déjà rendu.
+money-return-payout = Avant d’envoyer un autre versement, demandez la restitution de { $received } en tout.
 money-and-unreadable = et un montant illisible
+money-unreadable = Le prestataire a annoncé de l’argent, d’un montant illisible.
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
@@ -145,9 +148,12 @@ case-ambiguous_provider_id = { $kind ->
     [payout] Le prestataire a donné un même identifiant à deux tentatives. Comparez les deux avec ses relevés avant d’envoyer de l’argent à nouveau.
    *[payment] Le prestataire a donné un même identifiant à deux tentatives, et un seul débit peut valoir pour les deux. Comparez-les avec ses relevés avant de livrer.
 }
-case-success_contradicted = { $kind ->
-    [payout] Le prestataire a annoncé l’envoi de l’argent, puis l’échec du versement. N’envoyez pas cet argent à nouveau avant que ce soit éclairci.
-   *[payment] Le prestataire a annoncé un paiement reçu, puis son échec. Ne livrez et ne rendez rien pour ce paiement avant que ce soit éclairci, quoi qu’ait demandé un message précédent.
+case-success_contradicted = { $success ->
+    [stands] Le prestataire a annoncé un second mouvement, puis son échec. Celui qui a abouti est maintenu.
+   *[open] { $kind ->
+        [payout] Le prestataire a annoncé l’envoi de l’argent, puis l’échec du versement. N’envoyez pas cet argent à nouveau avant que ce soit éclairci.
+       *[payment] Le prestataire a annoncé un paiement reçu, puis son échec. Ne livrez et ne rendez rien pour ce paiement avant que ce soit éclairci, quoi qu’ait demandé un message précédent.
+    }
 }
 case-amount_differs = { $difference ->
     [less] { $kind ->
