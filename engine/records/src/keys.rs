@@ -247,7 +247,7 @@ pub(super) fn past_connection(
     key
 }
 
-const fn kind_byte(kind: Kind) -> u8 {
+pub(super) const fn kind_byte(kind: Kind) -> u8 {
     match kind {
         Kind::Payment => b'p',
         Kind::Payout => b'o',

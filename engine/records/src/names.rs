@@ -2,12 +2,13 @@
 //! The rows are written in the commit that makes the name known.
 //!
 //! A reference belongs to one attempt. A provider may use one id for several attempts, so an id has
-//! a row of its own for each of them beside the row that says that the id is known.
+//! a row of its own for each of them beside the row that says that the id is known. Most providers
+//! number payments and payouts apart, so an id of a payment says nothing about a payout.
 
 use super::{RecordError, keys};
 use switchyard_core::ids::{AttemptId, ConnectionId, TransactionId};
 use switchyard_core::limits::ATTEMPTS_PER_ID;
-use switchyard_core::transaction::Transaction;
+use switchyard_core::transaction::{Kind, Transaction};
 use switchyard_store::{Batch, Direction, Store, StoreError, Table};
 
 /// Provider's id of an attempt at one connection.
@@ -65,9 +66,12 @@ impl Name {
         attempt: AttemptId,
     ) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let owner = row(transaction, attempt);
-        let member = (self.kind == NameKind::ProviderId)
-            .then(|| ([&self.members()[..], &owner[..]].concat(), Vec::new()));
-        std::iter::once((self.key(), owner)).chain(member)
+        let of_id = (self.kind == NameKind::ProviderId).then(|| {
+            let member = [&self.members()[..], &owner[..]].concat();
+            [member, self.first_of(Kind::of(transaction))]
+        });
+        let of_id = of_id.into_iter().flatten().map(|key| (key, Vec::new()));
+        std::iter::once((self.key(), owner)).chain(of_id)
     }
 
     /// Prefix of the rows of all attempts that have this provider id.
@@ -77,9 +81,21 @@ impl Name {
         prefix
     }
 
+    /// Key of the row that says that an attempt of this kind has the provider id.
+    fn first_of(&self, kind: Kind) -> Vec<u8> {
+        let mut key = keys::name(self.connection, FIRST_OF_KIND, &self.text);
+        key.extend([0, keys::kind_byte(kind)]);
+        key
+    }
+
     /// The commit conflicts if an attempt has this name.
     pub fn require_unknown(&self, batch: &mut Batch) {
         batch.require_absent(Table::Index, self.key());
+    }
+
+    /// The commit conflicts if an attempt of this kind gets the provider id first.
+    pub fn require_first(&self, kind: Kind, batch: &mut Batch) {
+        batch.require_absent(Table::Index, self.first_of(kind));
     }
 }
 
@@ -105,16 +121,19 @@ pub async fn attempt_named(
         .ok_or_else(|| RecordError::damaged("name", &name.text))
 }
 
-/// The attempts that have a provider id, at most [`ATTEMPTS_PER_ID`] of them.
+/// The attempts of payments, or of payouts, that have a provider id: those of the newest
+/// transactions first, at most [`ATTEMPTS_PER_ID`] of them. Old ones have ended long ago.
 pub async fn attempts_with_id(
     store: &Store,
     name: &Name,
+    kind: Kind,
 ) -> Result<Vec<(TransactionId, AttemptId)>, RecordError> {
     let prefix = name.members();
-    let end = keys::after(&prefix);
-    let (forward, limit) = (Direction::Forward, ATTEMPTS_PER_ID);
+    let from = [&prefix[..], &[keys::kind_byte(kind)]].concat();
+    let end = keys::after(&from);
+    let (newest_first, limit) = (Direction::Backward, ATTEMPTS_PER_ID);
     let rows = store
-        .scan(Table::Index, &prefix, &end, forward, limit)
+        .scan(Table::Index, &from, &end, newest_first, limit)
         .await?;
     // A longer id that begins like this one, with a zero byte behind it, has longer keys.
     let owners = rows
@@ -192,14 +211,52 @@ pub(super) fn read(row: &[u8]) -> Option<(TransactionId, AttemptId)> {
 const REFERENCE: u8 = b'r';
 const PROVIDER_ID: u8 = b'p';
 const MEMBER: u8 = b'm';
+const FIRST_OF_KIND: u8 = b'k';
 /// Longer than any provider's id that the engine keeps.
 const NAME_BYTES: usize = 1_000;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchyard_core::ids::PaymentId;
+    use switchyard_core::ids::{PaymentId, PayoutId};
     use switchyard_store::Batch;
+
+    #[tokio::test]
+    async fn payments_and_payouts_have_ids_apart_and_of_many_the_newest_are_read() {
+        let store = Store::memory();
+        let connection = ConnectionId::new(ulid::Ulid::from_parts(1, 1));
+        let name = Name::provider_id(connection, "7").unwrap();
+        let ulid = |n| ulid::Ulid::from_parts(n, 0);
+        let id = |kind, n| super::super::list::id(kind, ulid(n));
+        let put = |kind, n| {
+            let mut batch = Batch::new();
+            name.require_first(kind, &mut batch);
+            for (key, value) in name.rows(id(kind, n), AttemptId::new(ulid(n))) {
+                batch.put(Table::Index, key, value);
+            }
+            batch
+        };
+        for kind in Kind::ALL {
+            store.commit(put(kind, 1)).await.unwrap();
+            assert!(store.commit(put(kind, 2)).await.is_err(), "{kind:?}");
+        }
+        let many = ATTEMPTS_PER_ID as u64 + 5;
+        for n in 2..=many {
+            let mut batch = Batch::new();
+            let id = TransactionId::Payment(PaymentId::new(ulid(n)));
+            for (key, value) in name.rows(id, AttemptId::new(ulid(n))) {
+                batch.put(Table::Index, key, value);
+            }
+            store.commit(batch).await.unwrap();
+        }
+        let payouts = attempts_with_id(&store, &name, Kind::Payout).await.unwrap();
+        let payout = TransactionId::Payout(PayoutId::new(ulid(1)));
+        assert_eq!(payouts, [(payout, AttemptId::new(ulid(1)))]);
+        let payments = attempts_with_id(&store, &name, Kind::Payment).await;
+        let read: Vec<_> = payments.unwrap().iter().map(|one| one.1.ulid()).collect();
+        let newest = (6..=many).rev().map(ulid);
+        assert_eq!(read, newest.collect::<Vec<_>>());
+    }
 
     #[tokio::test]
     async fn an_id_that_a_provider_uses_twice_names_both_attempts() {
@@ -215,9 +272,10 @@ mod tests {
             }
         }
         store.commit(batch).await.unwrap();
-        for (id, numbers) in [("7", vec![1, 2]), ("7\0x", vec![3]), ("77", vec![4])] {
+        for (id, numbers) in [("7", vec![2, 1]), ("7\0x", vec![3]), ("77", vec![4])] {
             let name = Name::provider_id(connection, id).unwrap();
-            let found = attempts_with_id(&store, &name).await.unwrap();
+            let found = attempts_with_id(&store, &name, Kind::Payment);
+            let found = found.await.unwrap();
             let owners: Vec<_> = numbers
                 .into_iter()
                 .map(|n| (payment(n), attempt(n)))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Engine, EngineError};
 use switchyard_core::ids::TransactionId;
 use switchyard_core::limits::VERIFY_DEADLINE;
-use switchyard_core::transaction::{Command, State, Transaction};
+use switchyard_core::transaction::{Attempt, Command, State, Transaction};
 
 impl Engine {
     /// The transaction, after asking its provider if it is not final and was not asked for ten
@@ -46,7 +46,12 @@ impl Engine {
         let mut live = self.watch(id);
         let answers = live.borrow_and_update().answers;
         let after = self.registry().send(self, id, command).await?;
-        if after.version == before.version {
+        // Another commit may have changed it meanwhile, which starts no query.
+        let is_asked = |attempt: &Attempt| {
+            let known = before.attempt(attempt.id);
+            known.is_none_or(|known| known.last_query_at != attempt.last_query_at)
+        };
+        if !after.attempts.iter().any(is_asked) {
             return Ok(None);
         }
         let came_back = live.wait_for(|live| live.answers > answers);

@@ -1,12 +1,13 @@
-//! Provider ids that belong to several attempts of one connection. Such an id proves nothing about
-//! any of them, so each of them gets a case, in the commit that makes the id known. A commit has the
-//! cases of [`ATTEMPTS_PER_ID`](switchyard_core::limits::ATTEMPTS_PER_ID) attempts at most: the
-//! first of the others have theirs since earlier commits.
+//! Provider ids that belong to several payments, or several payouts, of one connection. Such an id
+//! proves nothing about any of them, so each of them gets a case, in the commit that makes the id
+//! known. A commit has the cases of
+//! [`ATTEMPTS_PER_ID`](switchyard_core::limits::ATTEMPTS_PER_ID) other attempts at most: all but
+//! the newest have theirs since earlier commits.
 
 use super::commit::Step;
 use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::transaction::{Attempt, AttemptKey, Command, Transaction};
-use switchyard_records::{Name, RecordError, attempts_with_id, is_named};
+use switchyard_records::{Name, RecordError, attempts_with_id};
 use switchyard_store::{Batch, Store};
 
 /// Provider id that a step makes known, and the other attempts that have it.
@@ -45,21 +46,23 @@ pub(super) async fn find(
     let mut shared = Vec::new();
     let new = after.attempts.iter().flat_map(|one| new_ids(step, one));
     for (attempt, name, provider_id) in new {
-        if !is_named(store, &name).await? {
-            name.require_unknown(batch);
-            continue;
-        }
-        let others = match others_with(store, &name, after, attempt).await {
-            Ok(others) if others.is_empty() => continue,
-            Ok(others) => others,
+        let others = match attempts_with_id(store, &name, after.kind()).await {
+            Ok(known) if known.is_empty() => {
+                name.require_first(after.kind(), batch);
+                continue;
+            }
+            Ok(known) => Some(others(known, after, attempt)),
             // The outcome is stored nevertheless.
-            Err(error) if error.is_damaged() => Vec::new(),
+            Err(error) if error.is_damaged() => None,
             Err(error) => return Err(error),
         };
+        if others.as_ref().is_some_and(Vec::is_empty) {
+            continue;
+        }
         shared.push(SharedId {
             attempt: attempt.id,
             provider_id,
-            others,
+            others: others.unwrap_or_default(),
         });
     }
     Ok(shared)
@@ -86,30 +89,25 @@ fn new_ids<'s>(
     })
 }
 
-/// Whether another attempt at the same connection has the provider id of `attempt`. Queries use
-/// our reference only then. An index that cannot be read counts as a shared id.
+/// Whether another payment, or another payout, at the same connection has the provider id of
+/// `attempt`. Queries use our reference only then. An index that cannot be read counts as a shared
+/// id.
 pub(super) async fn is_shared(store: &Store, tx: &Transaction, attempt: &Attempt) -> bool {
     let connection = attempt.candidate.connection;
     let provider_id = attempt.provider_id.as_deref();
     let Some(name) = provider_id.and_then(|id| Name::provider_id(connection, id)) else {
         return false;
     };
-    let others = others_with(store, &name, tx, attempt).await;
-    others.map_or(true, |others| !others.is_empty())
+    let known = attempts_with_id(store, &name, tx.kind()).await;
+    known.map_or(true, |known| !others(known, tx, attempt).is_empty())
 }
 
-/// The other attempts of this name. Attempts with one reference are one to the provider.
-async fn others_with(
-    store: &Store,
-    name: &Name,
-    tx: &Transaction,
-    attempt: &Attempt,
-) -> Result<Vec<AttemptKey>, RecordError> {
+/// The attempts of an id without `attempt`. Attempts with one reference are one to the provider.
+fn others(mut known: Vec<AttemptKey>, tx: &Transaction, attempt: &Attempt) -> Vec<AttemptKey> {
     let is_same = |id: TransactionId, other: AttemptId| {
         let other = (id == tx.id).then(|| tx.attempt(other)).flatten();
         other.is_some_and(|other| other.reference == attempt.reference)
     };
-    let mut others = attempts_with_id(store, name).await?;
-    others.retain(|(id, other)| !is_same(*id, *other));
-    Ok(others)
+    known.retain(|(id, other)| !is_same(*id, *other));
+    known
 }

@@ -2,7 +2,9 @@
 
 use crate::testing::{TestEngine, TestEngineBuilder};
 use switchyard_core::ids::{AttemptId, PaymentId, PayoutId, TransactionId};
+use switchyard_core::limits::{ATTEMPTS_PER_ID, VERIFY_DEADLINE};
 use switchyard_core::testing::fixtures::{World, confirm, pending, reported, route, unknown};
+use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{CaseReason, Command, Outcome, Status, Transaction};
 use switchyard_gateway_host::Gateways;
 use switchyard_records as records;
@@ -31,11 +33,13 @@ fn answered(number: u128, is_payout: bool, outcome: Outcome) -> World {
     world
 }
 
-async fn engine_with(worlds: [&World; 2]) -> TestEngine {
+async fn engine_with<'w>(worlds: impl IntoIterator<Item = &'w World>) -> TestEngine {
     let store = Store::memory();
     records::format::ensure_format(&store).await.unwrap();
     let mut batch = Batch::new();
+    let mut now = Timestamp::from_seconds(0);
     for world in worlds {
+        now = world.now;
         let step = records::Step {
             before: None,
             after: &world.tx,
@@ -46,7 +50,7 @@ async fn engine_with(worlds: [&World; 2]) -> TestEngine {
     store.commit(batch).await.unwrap();
     let wanted = TestEngineBuilder {
         store,
-        clock: Clock::manual(worlds[1].now),
+        clock: Clock::manual(now),
         ..TestEngineBuilder::with(Gateways::default())
     };
     wanted.start().await
@@ -78,9 +82,9 @@ fn reasons(tx: &Transaction) -> Vec<CaseReason> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_attempt_of_an_id_has_its_case_in_the_commit_that_shares_it() {
-    for (first_is_payout, is_payout) in [(false, false), (true, true), (false, true)] {
+    for is_payout in [false, true] {
         for is_query in [false, true] {
-            let first = answered(1, first_is_payout, pending());
+            let first = answered(1, is_payout, pending());
             let second = answered(2, is_payout, unknown());
             let test = engine_with([&first, &second]).await;
             let amount = second.tx.amount;
@@ -103,6 +107,37 @@ async fn each_attempt_of_an_id_has_its_case_in_the_commit_that_shares_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_payment_and_a_payout_of_one_number_are_not_in_question() {
+    for first_is_payout in [false, true] {
+        let first = answered(1, first_is_payout, pending());
+        let second = answered(2, !first_is_payout, unknown());
+        let test = engine_with([&first, &second]).await;
+        for world in [&second, &first] {
+            let outcome = reported(ID, world.tx.amount);
+            assert_eq!(tell(&test, world, outcome, true).await, Status::Success);
+            assert_eq!(reasons(&stored(&test, world).await), []);
+        }
+    }
+}
+
+/// Each gets its case, however many attempts have the id already.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_attempt_beyond_those_that_are_read_has_its_case() {
+    let worlds: Vec<_> = (1..=ATTEMPTS_PER_ID as u128 + 3)
+        .map(|number| answered(number, false, unknown()))
+        .collect();
+    let test = engine_with(worlds.iter()).await;
+    for world in &worlds {
+        let outcome = reported(ID, world.tx.amount);
+        assert_eq!(tell(&test, world, outcome, true).await, Status::Success);
+    }
+    for world in &worlds {
+        let tx = stored(&test, world).await;
+        assert_eq!(reasons(&tx), [CaseReason::AmbiguousProviderId], "{}", tx.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_actor_that_holds_its_transaction_sees_the_case_that_another_commit_opened() {
     let (first, second) = (answered(1, false, unknown()), answered(2, false, unknown()));
     let test = engine_with([&first, &second]).await;
@@ -114,6 +149,23 @@ async fn an_actor_that_holds_its_transaction_sees_the_case_that_another_commit_o
         assert_eq!(tx.status(), Status::Success);
         assert_eq!(reasons(&tx), [CaseReason::AmbiguousProviderId]);
     }
+}
+
+/// Its copy is old, and no commit of its own conflicts.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_actor_that_changes_nothing_answers_with_the_case_that_another_commit_opened() {
+    let (first, second) = (answered(1, false, unknown()), answered(2, false, unknown()));
+    let test = engine_with([&first, &second]).await;
+    tell(&test, &first, pending(), true).await; // its actor holds it from here
+    tell(&test, &second, reported(ID, second.tx.amount), true).await;
+    let verified = test.engine.verify(first.tx.id);
+    let verified = tokio::time::timeout(VERIFY_DEADLINE / 2, verified).await;
+    let verified = verified.expect("no query was started").unwrap().unwrap();
+    assert_eq!(reasons(&verified), [CaseReason::AmbiguousProviderId]);
+    let hinted = test.engine.registry();
+    let hinted = hinted.send(&test.engine, first.tx.id, Command::Hint);
+    let hinted = hinted.await.unwrap();
+    assert_eq!(reasons(&hinted), [CaseReason::AmbiguousProviderId]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

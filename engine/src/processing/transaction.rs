@@ -58,6 +58,15 @@ impl CommandWithRows {
         }
         batch
     }
+
+    /// Whether nothing was committed, and another decision would have been possible.
+    fn left_nothing(&self, stepped: &Result<Option<Arc<Transaction>>, Failed>) -> bool {
+        match stepped {
+            Ok(None) => self.also.is_none(),
+            Ok(Some(_)) | Err(Failed::Overtaken) => false,
+            Err(Failed::For(_)) => true,
+        }
+    }
 }
 
 impl From<Command> for CommandWithRows {
@@ -199,7 +208,8 @@ async fn carry_out(
     #[cfg(test)]
     engine.faults().wait_at("command").await;
     for _ in 0..DECISIONS {
-        let tx = match known.take() {
+        let (is_held, held) = (known.is_some(), known.take());
+        let tx = match held {
             Some(tx) => tx,
             None => match records::load(engine.store(), id).await {
                 Ok(Some(tx)) => Arc::new(tx),
@@ -207,7 +217,15 @@ async fn carry_out(
                 Err(error) => return (None, Err(error.into())),
             },
         };
-        match step(&engine, &tx, &order).await {
+        let stepped = step(&engine, &tx, &order).await;
+        if is_held && order.left_nothing(&stepped) {
+            // Without a commit no conflict shows that another transaction's commit opened a case.
+            known = newer(&engine, &tx).await;
+            if known.is_some() {
+                continue;
+            }
+        }
+        match stepped {
             Ok(None) => return (Some(tx.clone()), Ok(tx)),
             Ok(Some(after)) => return (Some(after.clone()), Ok(after)),
             Err(Failed::Overtaken) => {}
@@ -215,6 +233,13 @@ async fn carry_out(
         }
     }
     (None, Err(CommitError::Conflict.into()))
+}
+
+/// The stored transaction, if it has gone on since `tx` was read.
+async fn newer(engine: &Engine, tx: &Arc<Transaction>) -> Option<Arc<Transaction>> {
+    let stored = records::load_again(engine.store(), tx).await;
+    let stored = stored.ok().flatten();
+    stored.filter(|stored| stored.version != tx.version)
 }
 
 enum Failed {

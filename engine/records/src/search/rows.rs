@@ -232,7 +232,7 @@ impl Scope<'_> {
         let mut found = Vec::new();
         for connection in self.connections {
             if let Some(name) = Name::provider_id(*connection, id) {
-                found.extend(attempts_with_id(self.store, &name).await?);
+                found.extend(attempts_with_id(self.store, &name, self.kind).await?);
             }
         }
         Ok(self.own(found))

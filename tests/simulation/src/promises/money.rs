@@ -165,9 +165,9 @@ pub fn an_unreadable_amount_opens_a_case(evidence: &Evidence, broken: &mut Vec<S
     }
 }
 
-/// Attempts that succeeded under one id of their provider have a case about it each.
+/// Payments, or payouts, that succeeded under one id of their provider have a case about it each.
 pub fn attempts_of_one_id_have_cases(evidence: &Evidence, broken: &mut Vec<String>) {
-    let mut of_id: BTreeMap<&str, Vec<(&Stored, &StoredAttempt)>> = BTreeMap::new();
+    let mut of_id: BTreeMap<(bool, &str), Vec<(&Stored, &StoredAttempt)>> = BTreeMap::new();
     for stored in &evidence.stored {
         let succeeded = stored
             .attempts
@@ -175,11 +175,12 @@ pub fn attempts_of_one_id_have_cases(evidence: &Evidence, broken: &mut Vec<Strin
             .filter(|one| one.state == "succeeded");
         for attempt in succeeded {
             if let Some(id) = &attempt.provider_id {
-                of_id.entry(id).or_default().push((stored, attempt));
+                let is_payout = stored.id.starts_with("po_");
+                of_id.entry((is_payout, id)).or_default().push((stored, attempt));
             }
         }
     }
-    for (id, attempts) in of_id.into_iter().filter(|(_, attempts)| attempts.len() > 1) {
+    for ((_, id), attempts) in of_id.into_iter().filter(|(_, attempts)| attempts.len() > 1) {
         for (stored, attempt) in attempts {
             let case = (
                 attempt.reference.clone(),
