@@ -18,7 +18,7 @@ use switchyard_core::ids::{AppId, MailId, TransactionId};
 use switchyard_core::language::{Language, without_embeddings};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
-    Attempt, CaseReason, DeclineReason, Difference, Kind, MailTo, State, Status, TakenBack,
+    Attempt, Case, CaseReason, DeclineReason, Difference, Kind, MailTo, State, Status, TakenBack,
     Transaction,
 };
 use switchyard_store::{Batch, Key, KeyRange, KeyReader, Table};
@@ -73,6 +73,9 @@ pub struct QueuedMail {
     /// Whether the charge of the success was not taken back.
     #[serde(default)]
     pub success_stands: bool,
+    /// Amount of a second success that contradicts the recorded one.
+    #[serde(default)]
+    pub second_report: Option<String>,
     /// Part of the reported money that the providers took back.
     #[serde(default)]
     pub taken_back: TakenBack,
@@ -223,6 +226,22 @@ fn difference(tx: &Transaction) -> Option<Difference> {
     Difference::of(tx, case)
 }
 
+/// Amounts that providers reported beside the recorded ones, in open cases. `None`: there are none,
+/// or a later report says the contrary.
+fn second_report(tx: &Transaction, language: Language) -> Option<String> {
+    let is_open = |case: &&Case| {
+        let is_second = case.reason == CaseReason::ContradictingSuccess;
+        is_second && case.closed.is_none() && !tx.is_superseded(case)
+    };
+    let amounts = tx
+        .cases
+        .iter()
+        .filter(is_open)
+        .filter_map(|case| case.amount);
+    let amounts: Vec<_> = amounts.map(|amount| amount.written(language)).collect();
+    (!amounts.is_empty()).then(|| amounts.join("; "))
+}
+
 /// Reason of a failure in the language of the mail, with the provider's own words where it gave
 /// some. `None`: it has not failed, or money came after that or may have come: then the reason is
 /// no longer true.
@@ -355,6 +374,7 @@ fn letter(
             _ => Vec::new(),
         },
         success_stands: tx.success_stands(),
+        second_report: second_report(tx, language),
         taken_back: tx.taken_back(),
         is_disputed: tx.is_received_sum_disputed(),
         attention: tx.attention(),

@@ -386,6 +386,12 @@ impl QueuedMail {
                     .map(|case| self.say(&format!("case-{}", case.as_str()))),
             ),
             ("label-return", self.second_payments()),
+            (
+                "label-second-report",
+                self.second_report
+                    .clone()
+                    .filter(|_| self.to == Recipient::Merchant),
+            ),
             ("label-date", Some(self.language.date(self.ended_at))),
             ("label-reference", Some(self.transaction.to_string())),
             (

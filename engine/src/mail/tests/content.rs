@@ -414,6 +414,33 @@ async fn money_of_contradicting_successes_is_called_reported_and_not_received() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_reads_the_larger_sum_that_was_reported_beside_the_recorded_one() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server).await;
+    let reason = CaseReason::ContradictingSuccess;
+    let mut tx = succeeded(Environment::Live, Kind::Payment);
+    let attempt = converted_attempt();
+    let larger = Some(amount(40_000, "XOF"));
+    tx.cases.push(case(reason, &attempt, larger));
+    tx.attempts.push(attempt);
+    for (place, (to, is_named)) in [
+        (MailTo::MerchantAboutCase(reason), true),
+        (MailTo::Merchant, true),
+        (MailTo::Customer, false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        room.send(&app(AppSettings::default()), &tx, to).await;
+        let mails = server.received(place + 1).await;
+        let mail = decoded(&mails.last().unwrap().content);
+        let text = mail["text"].as_str().unwrap();
+        let row = "Second report of the provider: XOF\u{a0}40,000";
+        assert_eq!(text.contains(row), is_named, "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_mail_about_another_amount_says_how_it_differs() {
     let server = SmtpServer::start();
     let room = Room::through(&server).await;

@@ -126,6 +126,7 @@ label-received = { $kind ->
    *[payment] Received
 }
 label-reported = Reported by the provider
+label-second-report = Second report of the provider
 label-case = For review
 case-money_after_the_end = { $kind ->
     [payout] The provider reported money as sent after the payout had ended, or while another attempt was in progress.

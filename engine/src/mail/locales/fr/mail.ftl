@@ -125,6 +125,7 @@ label-received = { $kind ->
    *[payment] Montant reçu
 }
 label-reported = Annoncé par le prestataire
+label-second-report = Deuxième annonce du prestataire
 label-case = À vérifier
 case-money_after_the_end = { $kind ->
     [payout] Le prestataire a annoncé un envoi après la fin du versement, ou pendant une autre tentative.
