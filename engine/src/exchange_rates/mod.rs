@@ -5,7 +5,8 @@
 //! - A rate that an operator set, and one that was fetched, is durable before it is used.
 //! - A fetched rate that is implausible is held: it is durable, shown and announced, and not used
 //!   until an operator accepts it.
-//! - A fetched value that is no rate is shown and announced; the last accepted rate stays in use.
+//! - A fetched value that is no rate is shown and announced; the last accepted rate stays in use. A
+//!   fetch of such values alone has failed.
 //! - A rate that is older than it may be is not used: then there is none, and methods of that
 //!   currency are not offered.
 //! - The rate of an attempt is fixed when the payer confirms, and stored with the attempt.
@@ -195,6 +196,9 @@ impl ExchangeRates {
     }
 
     /// Fetches the feed now. Answers how many of its rates are used and how many are held.
+    ///
+    /// # Errors
+    /// When the feed cannot be read, or none of its values is a rate. Those are shown nevertheless.
     pub async fn fetch(&self) -> Result<Fetched, ExchangeError> {
         let url = self.feed_url().ok_or(FeedError::NoUrl)?;
         let body = feed::fetch(&self.0.client, url).await?;
@@ -243,6 +247,9 @@ impl ExchangeRates {
                 rates.pairs = pairs,
                 "implausible exchange rates held"
             );
+        }
+        if accepted.is_empty() && held.is_empty() {
+            return Err(FeedError::NoneUsable(unusable).into());
         }
         Ok(Fetched {
             accepted: accepted.len(),

@@ -36,13 +36,15 @@ async fn fetched_rates_follow_the_schedule_survive_a_failure_and_are_not_used_wh
     schedule.comes_to("1.1", second).await;
     assert_eq!(schedule.server.asked(), 2);
 
-    schedule.server.fails();
-    for (pause, failures) in [(EVERY, 1), (RETRY, 2)] {
+    // A feed whose values are all unusable is as bad as none.
+    schedule.server.says("0");
+    for (pause, failures) in [(EVERY, 1), (RETRY, 2), (RETRY, 3)] {
         schedule.pass(pause).await;
         schedule.has_failed(failures).await;
         assert_eq!(schedule.quoted(), Some(("1.1".to_owned(), second)));
+        schedule.server.fails();
     }
-    assert_eq!(schedule.server.asked(), 4);
+    assert_eq!(schedule.server.asked(), 5);
 
     let left = second.plus(VALID_FOR).since(schedule.clock.now());
     schedule.clock.advance(left - SECOND);
@@ -51,7 +53,7 @@ async fn fetched_rates_follow_the_schedule_survive_a_failure_and_are_not_used_wh
     assert_eq!(schedule.quoted(), None);
     schedule.server.says("1.15");
     schedule.comes_to("1.15", second.plus(VALID_FOR)).await;
-    assert_eq!(schedule.server.asked(), 5);
+    assert_eq!(schedule.server.asked(), 6);
 
     let restarted = load(&schedule.store, &schedule.clock, &schedule.server).await;
     assert_eq!(quoted(&restarted), schedule.quoted());
