@@ -3,6 +3,8 @@
 //! An outcome that can be read counts, whatever is wrong beside it. An outcome that cannot be read
 //! and names money is a success of an amount that cannot be read.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,16 +21,16 @@ struct End<'m> {
 
 #[derive(Deserialize)]
 struct Report<'m> {
-    #[serde(default)]
-    reference: Value,
-    #[serde(default)]
-    provider_id: Value,
-    #[serde(default)]
-    trusted: Value,
+    #[serde(borrow, default)]
+    reference: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    provider_id: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    trusted: Option<&'m RawValue>,
     #[serde(borrow)]
     outcome: Option<&'m RawValue>,
-    #[serde(default)]
-    refused: Value,
+    #[serde(borrow, default)]
+    refused: Option<&'m RawValue>,
 }
 
 /// The end of a call in a malformed message. `None`: it names no money.
@@ -52,13 +54,13 @@ pub(super) fn report(message: &[u8]) -> Option<Ready<CallbackResult>> {
     let Some(report): Option<Report<'_>> = report else {
         return verified_money(&text).map(|result| ready(result, None));
     };
-    if !report.refused.is_null() {
+    if report.refused.is_some() {
         return None;
     }
     let result = CallbackResult {
-        reference: id(&report.reference),
-        provider_id: id(&report.provider_id),
-        trusted: report.trusted == Value::Bool(true),
+        reference: report.reference.and_then(id),
+        provider_id: report.provider_id.and_then(id),
+        trusted: report.trusted.is_some_and(|word| word.get() == "true"),
         outcome: Some(read(report.outcome?)?),
         refused: None,
     };
@@ -139,18 +141,23 @@ fn unreadable(provider_id: Option<String>) -> Outcome {
 
 /// The provider id in an outcome of one kind.
 fn provider_id(outcome: &str) -> Option<String> {
-    let outcome: Value = serde_json::from_str(outcome).ok()?;
-    let mut kinds = outcome.as_object()?.values();
+    let kinds: Members<'_> = serde_json::from_str(outcome).ok()?;
+    let mut kinds = kinds.into_values();
     let members = kinds.next().filter(|_| kinds.next().is_none())?;
+    let members: Members<'_> = serde_json::from_str(members.get()).ok()?;
     id(members.get("provider_id")?).filter(|id| !id.contains(char::REPLACEMENT_CHARACTER))
 }
 
-/// An id, which may be written as a number.
-fn id(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
+type Members<'m> = BTreeMap<String, &'m RawValue>;
+
+/// An id, which may be written as an integer of any length. Another number is none: it may be
+/// written in several ways.
+fn id(value: &RawValue) -> Option<String> {
+    let text = value.get();
+    let is_integer = text.bytes().all(|byte| byte.is_ascii_digit());
+    match is_integer {
+        true => Some(text.to_owned()),
+        false => serde_json::from_str(text).ok(),
     }
 }
 
@@ -304,6 +311,27 @@ mod tests {
         let result = read(numbered).unwrap();
         assert_eq!(result.provider_id.as_deref(), Some("12345"));
         assert!(result.trusted && result.outcome.is_some());
+        // Every digit of a long number counts, and a number that may be rounded is no id.
+        for (number, id) in [
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
+            ("18446744073709551617", "18446744073709551617"),
+            ("1.5", ""),
+            ("1e20", ""),
+            ("-7", ""),
+        ] {
+            let id = Some(id).filter(|id| !id.is_empty()).map(str::to_owned);
+            let paid = format!(r#"{{"succeeded":{{"provider_id":{number},"amount":1}}}}"#);
+            let names = format!(r#""trusted":true,"reference":"r","provider_id":{number}"#);
+            let callback = format!(r#"{{"outcome":{{{names},"outcome":{paid}}}}}"#);
+            let callback = report(callback.as_bytes()).unwrap().outcome;
+            assert_eq!(callback.provider_id, id, "{number}");
+            assert_eq!(callback.outcome, Some(unreadable(id.clone())), "{number}");
+            let call = super::outcome(format!(r#"{{"outcome":{paid}}}"#).as_bytes());
+            assert_eq!(call.unwrap().outcome, unreadable(id), "{number}");
+        }
         // A text that is no JSON, or says a thing twice, is about its first reference.
         for rest in [
             r#""provider_status":"a
