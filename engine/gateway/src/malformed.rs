@@ -54,7 +54,7 @@ pub(super) fn report(message: &[u8]) -> Option<Ready<CallbackResult>> {
     let Some(report): Option<Report<'_>> = report else {
         return verified_money(&text).map(|result| ready(result, None));
     };
-    if report.refused.is_some() {
+    if report.refused.is_some_and(|why| is_text(why.get())) {
         return None;
     }
     let result = CallbackResult {
@@ -68,21 +68,48 @@ pub(super) fn report(message: &[u8]) -> Option<Ready<CallbackResult>> {
     is_named.then(|| ready(result, None))
 }
 
-/// Money of an unreadable amount for the attempt whose reference is in a text that is no report.
-/// `None`: the gateway did not verify it, or it names no money or no reference.
+/// Money of an unreadable amount for the attempt whose reference, or else provider id, is in a text
+/// that is no report. `None`: the gateway did not verify it, or it names no money or no attempt.
 fn verified_money(text: &str) -> Option<CallbackResult> {
-    let is_verified = member(text, "trusted").is_some_and(|value| value.starts_with("true"));
-    let is_refused = member(text, "refused").is_some_and(|value| !value.starts_with("null"));
-    let reference = member(text, "reference")?.strip_prefix('"')?;
-    let (reference, _) = reference.split_once('"')?;
-    let is_money = is_verified && !is_refused && names_money(text);
-    is_money.then(|| CallbackResult::trusted(unreadable(None)).about(reference))
+    let mut trusted = members(text, "trusted").peekable();
+    let is_verified = trusted.peek().is_some() && trusted.all(is_true);
+    let is_refused = members(text, "refused").any(is_text);
+    if !is_verified || is_refused || !names_money(text) {
+        return None;
+    }
+    let result = CallbackResult::trusted(unreadable(None));
+    let named = |name| members(text, name).find_map(text_of);
+    match named("reference") {
+        Some(reference) => Some(result.about(reference)),
+        None => Some(result.about_provider_id(named("provider_id")?)),
+    }
 }
 
-/// The text from the value of the first member of this name on.
-fn member<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    let (_, rest) = text.split_once(&format!("\"{name}\""))?;
-    rest.trim_start().strip_prefix(':').map(str::trim_start)
+/// The text from the value of each member of this name on.
+fn members<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
+    let name = format!("\"{name}\"");
+    let ends = text.match_indices(&name).map(|(at, name)| at + name.len());
+    let ends: Vec<_> = ends.collect();
+    ends.into_iter().filter_map(|end| {
+        let value = text.get(end..)?.trim_start().strip_prefix(':')?;
+        Some(value.trim_start())
+    })
+}
+
+fn is_true(value: &str) -> bool {
+    let rest = value.strip_prefix("true");
+    rest.is_some_and(|rest| rest.trim_start().starts_with([',', '}']))
+}
+
+/// Whether a value begins like a text: the reason of a refusal is one.
+fn is_text(value: &str) -> bool {
+    value.starts_with('"')
+}
+
+/// The text that a value begins with, up to the next quotation mark.
+fn text_of(value: &str) -> Option<String> {
+    let (text, _) = value.strip_prefix('"')?.split_once('"')?;
+    Some(text.to_owned())
 }
 
 /// The message as text: bytes that are no UTF-8 are replaced.
@@ -324,8 +351,9 @@ mod tests {
         ] {
             let id = Some(id).filter(|id| !id.is_empty()).map(str::to_owned);
             let paid = format!(r#"{{"succeeded":{{"provider_id":{number},"amount":1}}}}"#);
-            let names = format!(r#""trusted":true,"reference":"r","provider_id":{number}"#);
-            let callback = format!(r#"{{"outcome":{{{names},"outcome":{paid}}}}}"#);
+            let callback = format!(
+                r#"{{"outcome":{{"trusted":true,"reference":"r","provider_id":{number},"outcome":{paid}}}}}"#
+            );
             let callback = report(callback.as_bytes()).unwrap().outcome;
             assert_eq!(callback.provider_id, id, "{number}");
             assert_eq!(callback.outcome, Some(unreadable(id.clone())), "{number}");
@@ -357,9 +385,53 @@ b"}},"trusted":true,"reference":"r"}}"#,
         for nothing in [
             json!({ "trusted": true, "reference": [], "outcome": succeeded }),
             json!({ "trusted": true, "reference": "r", "outcome": null }),
-            json!({ "trusted": true, "reference": "r", "outcome": succeeded, "refused": 1 }),
+            json!({ "trusted": true, "reference": "r", "outcome": succeeded, "refused": "no" }),
         ] {
             assert_eq!(read(nothing.clone()), None, "{nothing}");
+        }
+    }
+
+    /// The message of a callback that is no JSON, with these members beside its outcome.
+    fn no_json(beside: &str) -> String {
+        let paid = r#"{"succeeded":{"amount":{"currency":"USD","minor":1}}}"#;
+        format!(r#"{{"outcome":{{"outcome":{paid},{beside}}},}}"#)
+    }
+
+    #[test]
+    fn a_text_that_is_no_json_is_verified_when_it_says_so_and_nothing_else() {
+        let named = r#""reference":"r""#;
+        for (beside, is_verified) in [
+            (r#""trusted":true"#, true),
+            (r#""trusted": true , "state":1"#, true),
+            (r#""refused":false,"trusted":true"#, true),
+            (r#""refused":null,"trusted":true"#, true),
+            (r#""refused":"unsigned","trusted":true"#, false),
+            (r#""trusted":true,"trusted":false"#, false),
+            (r#""trusted":false,"trusted":true"#, false),
+            (r#""state":{"trusted":true},"trusted":false"#, false),
+            (r#""trusted":trueish"#, false),
+            (r#""trusted":1"#, false),
+            (r#""state":1"#, false),
+        ] {
+            let message = no_json(&format!("{beside},{named}"));
+            let read = report(message.as_bytes()).map(|ready| ready.outcome);
+            assert_eq!(
+                read.is_some_and(|read| read.trusted),
+                is_verified,
+                "{message}"
+            );
+        }
+        let id = no_json(r#""reference":null,"provider_id":"p","trusted":true"#);
+        let id = report(id.as_bytes()).unwrap().outcome;
+        assert_eq!((id.reference, id.provider_id.as_deref()), (None, Some("p")));
+        let nobody = no_json(r#""provider_id":7,"trusted":true"#);
+        assert_eq!(report(nobody.as_bytes()), None);
+        // A refusal is a text. Anything else in its place is a fault beside the outcome.
+        for refused in ["false", "0", "{}"] {
+            let beside = format!(r#""reference":"r","trusted":true,"refused":{refused}"#);
+            let message = no_json(&beside).replace("},}", "}}");
+            let read = report(message.as_bytes()).unwrap().outcome;
+            assert!(read.trusted && read.outcome.is_some(), "{message}");
         }
     }
 }

@@ -38,17 +38,20 @@ pub(super) async fn ask(
     }
     let asked_at = engine.clock().now();
     let verdict = match processing::query(engine, tx, attempt).await {
+        money if money.reports_money() => apply(engine, tx, attempt, money).await,
         declined @ Outcome::Declined(_) if has_succeeded => {
             apply(engine, tx, attempt, declined).await
         }
         Outcome::Unknown { .. } => return Ok(Some(later(engine, callback, why))),
         _ if has_succeeded => end("The attempt has ended, and the provider does not take it back."),
-        success @ Outcome::Succeeded { .. } => apply(engine, tx, attempt, success).await,
         // The attempt may still collect money: no other attempt may start.
         found @ Outcome::Pending { .. } if attempt.state == AttemptState::NotSent => {
             apply(engine, tx, attempt, found).await
         }
-        Outcome::Declined(_) | Outcome::NotSent { .. } | Outcome::Pending { .. } => {
+        Outcome::Succeeded { .. }
+        | Outcome::Declined(_)
+        | Outcome::NotSent { .. }
+        | Outcome::Pending { .. } => {
             end("The attempt has ended, and the provider knows of no money.")
         }
     }?;

@@ -360,31 +360,34 @@ async fn apply_result(
     if !exchanges.is_empty() && !is_one_too_many {
         journal(engine, callback, *found, exchanges).await?;
     }
-    let is_trusted =
-        found.is_trusted && (callback.reference.is_some() || is_unmistakable(&tx, attempt));
+    let is_named = callback.reference.is_some() || is_unmistakable(&tx, attempt);
     let provider_id = report.provider_id();
     let is_another = attempt.provider_id.is_some()
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
     let verdict = match report.outcome(found.transaction, attempt.amount) {
-        // An unreadable report, or one about another charge than ours, only leads to a query. Money
-        // of another charge counts: it has our reference.
+        // An unreadable report, or one about another charge than ours, only leads to a query.
+        // Verified money counts, also of another charge or by an id that another attempt of the
+        // transaction may have: it came for this transaction.
         Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
             return Ok(Verdict::Forget);
         }
         Some(Outcome::Unknown { why, .. }) => {
             hint(engine, callback, &tx, attempt, Hint::of(&why)).await?
         }
-        Some(outcome)
-            if is_trusted && is_another && !matches!(outcome, Outcome::Succeeded { .. }) =>
-        {
+        Some(outcome) if found.is_trusted && outcome.reports_money() => {
+            apply(engine, &tx, attempt, outcome).await?
+        }
+        Some(outcome) if found.is_trusted && is_named && is_another => {
             let hinted = Hint {
                 takes_back: matches!(outcome, Outcome::Declined(_)),
                 ..Hint::of("It names another provider's id than the attempt has.")
             };
             hint(engine, callback, &tx, attempt, hinted).await?
         }
-        Some(outcome) if is_trusted => apply(engine, &tx, attempt, outcome).await?,
+        Some(outcome) if found.is_trusted && is_named => {
+            apply(engine, &tx, attempt, outcome).await?
+        }
         _ if is_one_too_many => return Ok(Verdict::Forget),
         _ => {
             let hinted = Hint::of("It proves nothing by itself.");
@@ -406,11 +409,10 @@ pub(super) async fn apply(
     attempt: &Attempt,
     outcome: Outcome,
 ) -> Result<Option<Verdict>, EngineError> {
-    // Any other outcome than a success waits until our own call has ended. A decline starts the
-    // next candidate. A pending attempt may be queried, and the query could return the decline
-    // while our call is still in flight.
-    let may_wait = !matches!(outcome, Outcome::Succeeded { .. });
-    if may_wait && engine.submissions().contains(attempt.id) {
+    // An outcome without money waits until our own call has ended. A decline starts the next
+    // candidate. A pending attempt may be queried, and the query could return the decline while our
+    // call is still in flight. Money does not wait: a decline of our call must find it.
+    if !outcome.reports_money() && engine.submissions().contains(attempt.id) {
         return Ok(None);
     }
     let word = word(&outcome, attempt);

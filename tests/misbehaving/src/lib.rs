@@ -133,6 +133,9 @@ impl Gateway for Misbehaving {
         if let Some("ch_shared" | "ch_renamed") = ask.provider_id.as_deref() {
             return Ok(Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"));
         }
+        if ask.provider_id.as_deref() == Some("ch_8") {
+            return Ok(received(Some("ch_8"), Amount::minor(1_000, "USD")));
+        }
         if ask.method == "ask" {
             let config: Config = cx.config()?;
             cx.get(config.url).send().await?;
@@ -197,6 +200,7 @@ impl Gateway for Misbehaving {
         let outcome = match news.status.as_str() {
             "declined" => Outcome::declined(DeclineReason::PayerDeclined, "No."),
             "pending" => Outcome::pending(),
+            "received" => received(None, Amount::minor(news.minor, "USD")),
             _ => Outcome::succeeded(Amount::minor(news.minor, "USD")),
         };
         let counted = (news.does.as_deref() == Some("count"))
@@ -217,24 +221,31 @@ gateway!(Misbehaving);
 fn reported_at_once(ask: &Collect) -> Option<Outcome> {
     Some(match ask.description.as_str() {
         "pending ch_9" => Outcome::pending().with_provider_id("ch_9"),
+        "pending ch_early" => Outcome::pending().with_provider_id("ch_early"),
         "pending ch_shared" => Outcome::pending().with_provider_id("ch_shared"),
         "pending ch_renamed" => Outcome::pending().with_provider_id("ch_renamed"),
         "succeed ch_shared" => Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"),
-        "decline ch_7" => {
-            Outcome::declined(DeclineReason::PayerDeclined, "No.").with_provider_id("ch_7")
+        "decline ch_7" | "decline ch_8" => {
+            let id = ask.description.trim_start_matches("decline ");
+            Outcome::declined(DeclineReason::PayerDeclined, "No.").with_provider_id(id)
         }
         // A hundred times the amount, as a provider reports it that counts in another unit.
-        "receive in another unit" => Outcome::Pending {
-            provider_id: Some("ch_unit".to_owned()),
-            payer_action: None,
-            poll_after: None,
-            received: Some(Amount::minor(
-                ask.amount.minor.saturating_mul(100),
-                &ask.amount.currency,
-            )),
-        },
+        "receive in another unit" => received(
+            Some("ch_unit"),
+            Amount::minor(ask.amount.minor.saturating_mul(100), &ask.amount.currency),
+        ),
         _ => return None,
     })
+}
+
+/// A part of the money came, and the rest is awaited.
+fn received(provider_id: Option<&str>, amount: Amount) -> Outcome {
+    Outcome::Pending {
+        provider_id: provider_id.map(str::to_owned),
+        payer_action: None,
+        poll_after: None,
+        received: Some(amount),
+    }
 }
 
 /// Does harm when it is dropped: when the call is cancelled, or by the panic.

@@ -2,6 +2,7 @@
 //! move, a real server for HTTP.
 
 mod fixture;
+mod late_parts;
 mod late_success;
 mod races;
 mod repeated_ids;

@@ -52,6 +52,15 @@ pub enum Captured {
 }
 
 impl Outcome {
+    /// Whether the provider reports that money moved, all of it or a part.
+    pub const fn reports_money(&self) -> bool {
+        match self {
+            Self::Succeeded { .. } => true,
+            Self::Pending { received, .. } => received.is_some(),
+            Self::Declined(_) | Self::NotSent { .. } | Self::Unknown { .. } => false,
+        }
+    }
+
     /// An unknown outcome that is queried as the schedule says.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self::Unknown {

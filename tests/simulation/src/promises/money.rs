@@ -176,7 +176,10 @@ pub fn attempts_of_one_id_have_cases(evidence: &Evidence, broken: &mut Vec<Strin
         for attempt in succeeded {
             if let Some(id) = &attempt.provider_id {
                 let is_payout = stored.id.starts_with("po_");
-                of_id.entry((is_payout, id)).or_default().push((stored, attempt));
+                of_id
+                    .entry((is_payout, id))
+                    .or_default()
+                    .push((stored, attempt));
             }
         }
     }

@@ -1,0 +1,100 @@
+//! Parts of the money that the provider reports where a query or another report says that nothing
+//! was paid.
+
+use serde_json::{Value, json};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::limits::CALLBACKS_UNMATCHED;
+use switchyard_core::transaction::{AttemptState, Transaction};
+use switchyard_engine::callback::CallbackState;
+use switchyard_tests::eventually;
+
+use crate::fixture::{Fixture, KEY, SOON};
+
+/// Waits until the attempt is in `state`.
+async fn until(
+    fixture: &Fixture,
+    id: TransactionId,
+    state: AttemptState,
+) -> anyhow::Result<Transaction> {
+    eventually("the state of the attempt", SOON, async || {
+        let found = fixture.transaction(id).await?;
+        let is_there = found.attempts[0].state == state;
+        Ok(is_there.then(|| Transaction::clone(&found)))
+    })
+    .await
+}
+
+async fn until_in_question(fixture: &Fixture, id: TransactionId) -> anyhow::Result<()> {
+    eventually("a case", SOON, async || {
+        fixture.merchant.bench.clock.advance(SOON / 20);
+        let found = fixture.transaction(id).await?;
+        Ok((!found.cases.is_empty() && !found.surely_moved_no_money()).then_some(()))
+    })
+    .await
+}
+
+async fn told(fixture: &Fixture, news: Value, key: Option<&str>) -> anyhow::Result<()> {
+    Ok(fixture.send_raw(news.to_string(), key).await?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_a_query_finds_for_a_declined_attempt_opens_a_case() -> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("decline ch_8").await?;
+    until(&fixture, id, AttemptState::Declined).await?;
+    assert!(fixture.transaction(id).await?.surely_moved_no_money());
+    let reference = fixture.reference(id).await?;
+    let hint = json!({ "reference": reference, "status": "paid", "minor": 1_000 });
+    told(&fixture, hint, None).await?;
+    until_in_question(&fixture, id).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_part_under_another_id_counts_whatever_becomes_of_the_attempt()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let id = fixture.confirmed("pending ch_9").await?;
+    until(&fixture, id, AttemptState::Pending).await?;
+    let reference = fixture.reference(id).await?;
+    let part = json!({
+        "reference": reference, "id": "ch_other", "status": "received", "minor": 2_500,
+    });
+    told(&fixture, part, Some(KEY)).await?;
+    fixture.dealt_with(1).await?;
+    let declined = json!({
+        "reference": reference, "id": "ch_9", "status": "declined", "minor": 0,
+    });
+    told(&fixture, declined, Some(KEY)).await?;
+    until_in_question(&fixture, id).await
+}
+
+/// Strangers fill the list of callbacks without an attempt.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_callback_without_an_attempt_is_not_pushed_out_by_those_of_strangers()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let clock = &fixture.merchant.bench.clock;
+    let verified = json!({ "id": "ch_early", "status": "paid", "minor": 2_500 });
+    told(&fixture, verified, Some(KEY)).await?;
+    fixture.dealt_with(1).await?;
+    for number in 0..CALLBACKS_UNMATCHED + 20 {
+        let junk = json!({ "id": format!("junk{number}"), "status": "paid", "minor": 1 });
+        told(&fixture, junk, None).await?;
+        if number % 400 == 0 {
+            clock.advance(SOON);
+        }
+    }
+    eventually("all are read", SOON * 6, async || {
+        clock.advance(SOON / 20);
+        let waiting = fixture.callbacks(Some(CallbackState::Waiting)).await?;
+        Ok(waiting.is_empty().then_some(()))
+    })
+    .await?;
+    let id = fixture.confirmed("pending ch_early").await?;
+    eventually("the early report settles it", SOON, async || {
+        clock.advance(SOON / 20);
+        let found = fixture.transaction(id).await?;
+        Ok((found.attempts[0].state == AttemptState::Succeeded).then_some(()))
+    })
+    .await
+}
