@@ -188,11 +188,11 @@ impl Mark {
                 }
             }
             Found::Point(_) | Found::Damaged | Found::Nothing => {
+                self.place.make(self.reached)?;
                 tracing::warn!(
                     mark = %self.place.mark.display(),
-                    "the mark was changed while the store is open, it is written again"
+                    "the mark was changed while the store was open, it is written again"
                 );
-                self.place.make(self.reached)?;
             }
         }
         self.file = File::options().write(true).open(&self.place.mark)?;

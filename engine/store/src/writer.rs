@@ -178,9 +178,9 @@ impl Writer {
                 self.verify_place()
         {
             self.fail(WriteFailed {
+                readable: matches!(error, KvError::NotInPlace(_)),
                 error,
                 undo: Vec::new(),
-                readable: true,
             });
         }
     }

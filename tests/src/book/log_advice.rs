@@ -335,7 +335,7 @@ pub const ADVICE: &[(&str, &[&str])] = &[
         "Examine rights and space of the data folder",
         &[
             "the mark is not written",
-            "the mark was changed while the store is open, it is written again",
+            "the mark was changed while the store was open, it is written again",
         ],
     ),
     (

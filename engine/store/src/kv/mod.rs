@@ -83,10 +83,9 @@ pub(super) enum KvError {
     /// The files at the place of the database are not those that are open, or not those that were.
     #[error("{0}")]
     NotInPlace(String),
-    /// The database and its log are in their place, and a file that is made from them is not.
-    #[error(
-        "the index of the database's log was deleted or replaced, the database is opened again"
-    )]
+    /// The database and its log are in their place, and a file that is made from them is not, or is
+    /// an older one.
+    #[error("the index of the database's log was deleted or changed, the database is opened again")]
     IndexNotInPlace,
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
     Damaged { table: &'static str, kind: String },

@@ -41,6 +41,7 @@ use self::tail::Tail;
 use super::checksum::read_failed;
 use super::{Kv, KvError, Scan, WriteFailed, before, contained};
 use crate::batch::Change;
+use crate::point::SEQUENCE_KEY;
 use crate::table::Table;
 use crate::{Direction, KeyValues};
 
@@ -56,6 +57,8 @@ pub(crate) struct Sqlite {
 struct Writer {
     connection: Connection,
     log: Log,
+    /// The row of the last commit group, as it was written.
+    last: Option<Vec<u8>>,
 }
 
 /// The database file and how connections to it are set up.
@@ -115,7 +118,11 @@ impl Sqlite {
         let opened = Self {
             files,
             database,
-            writer: Mutex::new(Writer { connection, log }),
+            writer: Mutex::new(Writer {
+                last: last_group(&connection)?,
+                connection,
+                log,
+            }),
             readers: Mutex::default(),
         };
         opened.verify_files(&opened.writer())?;
@@ -152,9 +159,17 @@ impl Sqlite {
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), KvError> {
         let mut writer = self.writer();
         self.verify_files(&writer)?;
-        let Writer { connection, log } = &mut *writer;
+        let Writer {
+            connection,
+            log,
+            last,
+        } = &mut *writer;
         log.make_room(connection)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // In the transaction: a commit after an older end of the log would overwrite others.
+        if last_group(&transaction)? != *last {
+            return Err(KvError::IndexNotInPlace);
+        }
         for change in changes {
             let statements = &STATEMENTS[change.table.position()];
             match change.value {
@@ -167,6 +182,11 @@ impl Sqlite {
             };
         }
         transaction.commit()?;
+        let is_group =
+            |change: &&Change<'_>| change.table == Table::Meta && change.key == SEQUENCE_KEY;
+        if let Some(group) = changes.iter().find(is_group) {
+            *last = group.value.map(<[u8]>::to_vec);
+        }
         log.committed(connection);
         // The commit is made. Only files that are not in their place make it one that is lost.
         match self.verify_files(&writer) {
@@ -176,7 +196,9 @@ impl Sqlite {
     }
 
     fn verify_files(&self, writer: &Writer) -> Result<(), KvError> {
-        let Writer { connection, log } = writer;
+        let Writer {
+            connection, log, ..
+        } = writer;
         let lengths = self.files.verify()?;
         if lengths.database > self.files.kept() {
             let pages = connection.pragma_query_value(None, "page_count", |row| row.get(0));
@@ -219,6 +241,7 @@ impl Kv for Sqlite {
 
     fn write(&self, changes: &[Change<'_>]) -> Result<(), WriteFailed> {
         contained(|| self.commit(changes)).map_err(|error| WriteFailed {
+            readable: !matches!(error, KvError::IndexNotInPlace),
             undo: match &error {
                 // It was not begun, or it was made in a file that is not found again.
                 KvError::NotInPlace(_) | KvError::IndexNotInPlace => Vec::new(),
@@ -226,18 +249,26 @@ impl Kv for Sqlite {
                 _ => contained(|| before(self, changes)).unwrap_or_default(),
             },
             error,
-            readable: true,
         })
     }
 
     fn verify_place(&self) -> Result<(), KvError> {
-        self.verify_files(&self.writer())
+        let writer = self.writer();
+        self.verify_files(&writer)?;
+        match last_group(&writer.connection)? == writer.last {
+            true => Ok(()),
+            false => Err(KvError::IndexNotInPlace),
+        }
     }
 
     fn finish(&self) -> Result<(), KvError> {
+        // With an older end the log would be emptied before all of it is moved.
+        self.verify_place()?;
         self.readers().clear();
         let mut writer = self.writer();
-        let Writer { connection, log } = &mut *writer;
+        let Writer {
+            connection, log, ..
+        } = &mut *writer;
         log.finish(connection)
     }
 }
@@ -288,6 +319,11 @@ fn definition(cluster: &str) -> String {
         "CREATE TABLE \"{cluster}\" (key BLOB, kind INTEGER, value BLOB, PRIMARY KEY (key, kind)) \
          WITHOUT ROWID"
     )
+}
+
+/// The row of the last commit group, as this connection sees the database.
+fn last_group(connection: &Connection) -> Result<Option<Vec<u8>>, KvError> {
+    get(connection, Table::Meta, SEQUENCE_KEY)
 }
 
 fn get(connection: &Connection, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, KvError> {

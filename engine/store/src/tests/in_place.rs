@@ -229,6 +229,72 @@ async fn a_store_whose_shared_memory_was_deleted_or_replaced_opens_its_files_aga
     }
 }
 
+/// Writes an earlier content into the file of the shared memory, which stays mapped.
+fn overwrite(index: &Path, content: &[u8]) {
+    use std::os::unix::fs::FileExt as _;
+    let file = File::options().write(true).open(index).unwrap();
+    file.write_all_at(content, 0).unwrap();
+}
+
+/// The store then sees an older end of its log, behind which it must write nothing.
+#[tokio::test]
+async fn an_older_shared_memory_in_place_loses_no_commit() {
+    for (commits_after, waits) in [(0, false), (5, false), (5, true), (0, true)] {
+        let home = Home::new();
+        let store = home.open();
+        fill(&store, 0, 20).await;
+        let index = home.log().with_file_name("switchyard.sqlite3-shm");
+        let older = fs::read(&index).unwrap();
+        fill(&store, 20, 60).await;
+        overwrite(&index, &older);
+        if waits {
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+        }
+        for n in 0..commits_after {
+            until_it_writes(&store, 60 + n).await;
+        }
+        if waits || commits_after > 0 {
+            assert_eq!(stored(&store).await, 60 + commits_after as usize);
+            assert_eq!(store.damage(), None);
+        }
+        store.close().await;
+        drop(store);
+        let rows = stored(&home.open()).await;
+        assert_eq!(
+            rows,
+            60 + commits_after as usize,
+            "{commits_after}, {waits}"
+        );
+    }
+}
+
+/// All files of the database are overwritten with their earlier content, and stay open.
+#[tokio::test]
+async fn an_older_database_in_place_loses_no_commit() {
+    for waits in [false, true] {
+        let home = Home::new();
+        let store = home.open();
+        fill(&store, 0, 20).await;
+        let index = home.log().with_file_name("switchyard.sqlite3-shm");
+        let files = [home.database(), home.log(), index];
+        let older = files.clone().map(|file| fs::read(file).unwrap());
+        fill(&store, 20, 60).await;
+        for (file, older) in files.iter().zip(&older) {
+            overwrite(file, older);
+        }
+        if waits {
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+        }
+        let refused = commit(&store, 60).await;
+        store.close().await;
+        drop(store);
+        if let Ok(store) = Store::open(&home.settings()) {
+            let all = 60 + usize::from(refused.is_ok());
+            assert_eq!(stored(&store).await, all, "its log has all of them");
+        }
+    }
+}
+
 /// sled writes to its file and to a folder of large nodes.
 #[tokio::test]
 async fn no_commit_is_acknowledged_that_only_a_deleted_or_replaced_file_of_sled_would_have() {

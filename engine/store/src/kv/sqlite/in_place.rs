@@ -3,8 +3,9 @@
 //!
 //! Connections find the pages of the log, and tell each other of their reads, through an index in
 //! shared memory, a third file. Everything in it can be read from the log. When it was deleted or
-//! replaced, other processes do not see the reads and writes of this one: the database is opened
-//! again.
+//! replaced, other processes do not see the reads and writes of this one. When it was overwritten
+//! with an older one, this process sees an older end of the log: the last commit group is compared
+//! in each transaction. In both cases the database is opened again, and reads its log anew.
 
 use std::fs;
 use std::io;
