@@ -24,7 +24,7 @@ pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
 pub use customers::{NewCustomer, Registered, register};
 pub use list::{ListQuery, Listing, begun_since, list, older};
 pub use names::new_names;
-pub use names::{Name, attempt_named, attempts_with_id, is_named, provider_ids};
+pub use names::{Name, all_with_id, attempt_named, attempts_with_id, is_named, provider_ids};
 pub use purge::purge_sandbox;
 pub use search::{
     SearchPage, SearchQuery, SearchText, SearchTextError, note_past_connection, search,

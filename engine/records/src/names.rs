@@ -2,8 +2,8 @@
 //! The rows are written in the commit that makes the name known.
 //!
 //! A reference belongs to one attempt. A provider may use one id for several attempts, so an id has
-//! a row of its own for each of them beside the row that says that the id is known. Most providers
-//! number payments and payouts apart, so an id of a payment says nothing about a payout.
+//! a row of its own for each of them beside the row that says that the id is known. A message by id
+//! alone may mean a payment or a payout, so one id of both is one id of two attempts.
 
 use super::{RecordError, keys};
 use switchyard_core::ids::{AttemptId, ConnectionId, TransactionId};
@@ -66,12 +66,9 @@ impl Name {
         attempt: AttemptId,
     ) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
         let owner = row(transaction, attempt);
-        let of_id = (self.kind == NameKind::ProviderId).then(|| {
-            let member = [&self.members()[..], &owner[..]].concat();
-            [member, self.first_of(Kind::of(transaction))]
-        });
-        let of_id = of_id.into_iter().flatten().map(|key| (key, Vec::new()));
-        std::iter::once((self.key(), owner)).chain(of_id)
+        let member = (self.kind == NameKind::ProviderId)
+            .then(|| ([&self.members()[..], &owner[..]].concat(), Vec::new()));
+        std::iter::once((self.key(), owner)).chain(member)
     }
 
     /// Prefix of the rows of all attempts that have this provider id.
@@ -81,21 +78,9 @@ impl Name {
         prefix
     }
 
-    /// Key of the row that says that an attempt of this kind has the provider id.
-    fn first_of(&self, kind: Kind) -> Vec<u8> {
-        let mut key = keys::name(self.connection, FIRST_OF_KIND, &self.text);
-        key.extend([0, keys::kind_byte(kind)]);
-        key
-    }
-
     /// The commit conflicts if an attempt has this name.
     pub fn require_unknown(&self, batch: &mut Batch) {
         batch.require_absent(Table::Index, self.key());
-    }
-
-    /// The commit conflicts if an attempt of this kind gets the provider id first.
-    pub fn require_first(&self, kind: Kind, batch: &mut Batch) {
-        batch.require_absent(Table::Index, self.first_of(kind));
     }
 }
 
@@ -119,6 +104,18 @@ pub async fn attempt_named(
     read(&row)
         .map(Some)
         .ok_or_else(|| RecordError::damaged("name", &name.text))
+}
+
+/// The attempts that have a provider id: see [`attempts_with_id`].
+pub async fn all_with_id(
+    store: &Store,
+    name: &Name,
+) -> Result<Vec<(TransactionId, AttemptId)>, RecordError> {
+    let mut all = Vec::new();
+    for kind in Kind::ALL {
+        all.extend(attempts_with_id(store, name, kind).await?);
+    }
+    Ok(all)
 }
 
 /// The attempts of payments, or of payouts, that have a provider id: those of the newest
@@ -211,7 +208,6 @@ pub(super) fn read(row: &[u8]) -> Option<(TransactionId, AttemptId)> {
 const REFERENCE: u8 = b'r';
 const PROVIDER_ID: u8 = b'p';
 const MEMBER: u8 = b'm';
-const FIRST_OF_KIND: u8 = b'k';
 /// Longer than any provider's id that the engine keeps.
 const NAME_BYTES: usize = 1_000;
 
@@ -222,7 +218,7 @@ mod tests {
     use switchyard_store::Batch;
 
     #[tokio::test]
-    async fn payments_and_payouts_have_ids_apart_and_of_many_the_newest_are_read() {
+    async fn of_many_attempts_of_an_id_the_newest_of_each_kind_are_read() {
         let store = Store::memory();
         let connection = ConnectionId::new(ulid::Ulid::from_parts(1, 1));
         let name = Name::provider_id(connection, "7").unwrap();
@@ -230,7 +226,6 @@ mod tests {
         let id = |kind, n| super::super::list::id(kind, ulid(n));
         let put = |kind, n| {
             let mut batch = Batch::new();
-            name.require_first(kind, &mut batch);
             for (key, value) in name.rows(id(kind, n), AttemptId::new(ulid(n))) {
                 batch.put(Table::Index, key, value);
             }
@@ -238,7 +233,9 @@ mod tests {
         };
         for kind in Kind::ALL {
             store.commit(put(kind, 1)).await.unwrap();
-            assert!(store.commit(put(kind, 2)).await.is_err(), "{kind:?}");
+            let mut batch = put(kind, 2);
+            name.require_unknown(&mut batch);
+            assert!(store.commit(batch).await.is_err(), "{kind:?}");
         }
         let many = ATTEMPTS_PER_ID as u64 + 5;
         for n in 2..=many {

@@ -15,14 +15,14 @@ use switchyard_core::limits::{
 };
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
-    Attempt, AttemptKey, AttemptState, Captured, Command, Identity, Kind, Outcome, State,
-    Transaction, identify, is_unmistakable,
+    Attempt, AttemptKey, AttemptState, Captured, Command, Identity, Outcome, State, Transaction,
+    identify, is_unmistakable,
 };
 use switchyard_gateway_host::manifest::CallbackPer;
 use switchyard_gateway_host::{
     CallbackCall, CallbackReport, Journal, Operation, ProviderCall, Version,
 };
-use switchyard_records::{attempt_named, attempts_with_id};
+use switchyard_records::{all_with_id, attempt_named};
 use switchyard_store::{Direction, Table};
 
 /// Decision about a callback.
@@ -122,7 +122,7 @@ async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, Engi
         Some(name) => attempt_named(engine.store(), &name).await?,
         None => None,
     };
-    let mut by_id = with_id(engine, callback, by_reference).await?;
+    let mut by_id = with_id(engine, callback).await?;
     if let (Some(one), Some(id)) = (by_reference, &callback.provider_id)
         && by_id.iter().any(|other| *other != one)
     {
@@ -135,22 +135,12 @@ async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, Engi
     Ok(identify(by_reference, &by_id))
 }
 
-/// The attempts that have the callback's provider id. Payments and payouts have ids apart, so our
-/// reference says which of them can be meant.
-async fn with_id(
-    engine: &Engine,
-    callback: &Callback,
-    by_reference: Option<AttemptKey>,
-) -> Result<Vec<AttemptKey>, EngineError> {
-    let mut found = Vec::new();
-    let Some(name) = callback.id_name() else {
-        return Ok(found);
-    };
-    let is_meant = |kind: &Kind| by_reference.is_none_or(|(id, _)| Kind::of(id) == *kind);
-    for kind in Kind::ALL.into_iter().filter(is_meant) {
-        found.extend(attempts_with_id(engine.store(), &name, kind).await?);
-    }
-    Ok(found)
+/// The attempts that have the callback's provider id.
+async fn with_id(engine: &Engine, callback: &Callback) -> Result<Vec<AttemptKey>, EngineError> {
+    Ok(match callback.id_name() {
+        Some(name) => all_with_id(engine.store(), &name).await?,
+        None => Vec::new(),
+    })
 }
 
 /// Whether the provider reported the attempt itself under this id. A case may name the id only
@@ -172,7 +162,7 @@ async fn named_by_both(
     by_reference: AttemptKey,
 ) -> Result<Vec<AttemptKey>, EngineError> {
     let mut several = vec![by_reference];
-    several.extend(with_id(engine, callback, Some(by_reference)).await?);
+    several.extend(with_id(engine, callback).await?);
     Ok(several)
 }
 

@@ -1,13 +1,12 @@
-//! Provider ids that belong to several payments, or several payouts, of one connection. Such an id
-//! proves nothing about any of them, so each of them gets a case, in the commit that makes the id
-//! known. A commit has the cases of
-//! [`ATTEMPTS_PER_ID`](switchyard_core::limits::ATTEMPTS_PER_ID) other attempts at most: all but
-//! the newest have theirs since earlier commits.
+//! Provider ids that belong to several attempts of one connection. Such an id proves nothing about
+//! any of them, so each of them gets a case, in the commit that makes the id known. A commit has the
+//! cases of [`ATTEMPTS_PER_ID`](switchyard_core::limits::ATTEMPTS_PER_ID) payments and as many
+//! payouts at most: all but the newest have theirs since earlier commits.
 
 use super::commit::Step;
 use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::transaction::{Attempt, AttemptKey, Command, Transaction};
-use switchyard_records::{Name, RecordError, attempts_with_id};
+use switchyard_records::{Name, RecordError, all_with_id};
 use switchyard_store::{Batch, Store};
 
 /// Provider id that a step makes known, and the other attempts that have it.
@@ -46,9 +45,9 @@ pub(super) async fn find(
     let mut shared = Vec::new();
     let new = after.attempts.iter().flat_map(|one| new_ids(step, one));
     for (attempt, name, provider_id) in new {
-        let others = match attempts_with_id(store, &name, after.kind()).await {
+        let others = match all_with_id(store, &name).await {
             Ok(known) if known.is_empty() => {
-                name.require_first(after.kind(), batch);
+                name.require_unknown(batch);
                 continue;
             }
             Ok(known) => Some(others(known, after, attempt)),
@@ -89,16 +88,15 @@ fn new_ids<'s>(
     })
 }
 
-/// Whether another payment, or another payout, at the same connection has the provider id of
-/// `attempt`. Queries use our reference only then. An index that cannot be read counts as a shared
-/// id.
+/// Whether another attempt at the same connection has the provider id of `attempt`. Queries use our
+/// reference only then. An index that cannot be read counts as a shared id.
 pub(super) async fn is_shared(store: &Store, tx: &Transaction, attempt: &Attempt) -> bool {
     let connection = attempt.candidate.connection;
     let provider_id = attempt.provider_id.as_deref();
     let Some(name) = provider_id.and_then(|id| Name::provider_id(connection, id)) else {
         return false;
     };
-    let known = attempts_with_id(store, &name, tx.kind()).await;
+    let known = all_with_id(store, &name).await;
     known.map_or(true, |known| !others(known, tx, attempt).is_empty())
 }
 
