@@ -131,6 +131,14 @@ codes! {
     MethodNotAllowed = "method_not_allowed", InvalidRequest, METHOD_NOT_ALLOWED;
     TransactionChanged = "transaction_changed", Conflict, CONFLICT;
 
+    // The account API.
+    AccountTokenInvalid = "account_token_invalid", AuthenticationError, UNAUTHORIZED;
+    SignInRefused = "sign_in_refused", AuthenticationError, UNAUTHORIZED;
+    RoleNotAllowed = "role_not_allowed", PermissionError, FORBIDDEN;
+    ActionNotInToken = "action_not_in_token", PermissionError, FORBIDDEN;
+    PersonNeeded = "person_needed", PermissionError, FORBIDDEN;
+    ConfirmationNeeded = "confirmation_needed", PermissionError, FORBIDDEN;
+
     // The operator API.
     OperatorTokenInvalid = "operator_token_invalid", AuthenticationError, UNAUTHORIZED;
     ResourceNotFound = "resource_not_found", NotFound, NOT_FOUND;

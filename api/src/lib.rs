@@ -3,6 +3,8 @@
 //!
 //! `switchyard-engine` holds payments and their rules; this crate serves them.
 
+pub mod account;
+mod app_facts;
 pub mod bearer;
 mod callbacks;
 pub mod checkout;
@@ -24,12 +26,16 @@ pub mod openapi;
 pub mod operations;
 pub mod operator;
 pub mod pages;
+mod privacy;
+mod proposals;
+mod rate_headers;
 pub mod reason;
 pub mod return_url;
 pub mod routes;
 pub mod serve;
 mod slashes;
 pub mod state;
+mod to_end;
 mod user_mail;
 pub mod utils;
 pub mod version;

@@ -73,12 +73,13 @@ pub fn refusal(state: &ApiState, address: Option<IpAddr>) -> Option<ApiError> {
 }
 
 /// Beginnings of routes whose requests are not counted here. Those of merchants are counted by key,
-/// and here when their key opens nothing.
-const NOT_COUNTED: [&str; 7] = [
+/// those of users by token, and here when their key or token opens nothing.
+const NOT_COUNTED: [&str; 8] = [
     "/v1/payments",
     "/v1/payouts",
     "/callbacks/",
     "/operator/",
+    "/account/v1/",
     "/healthz",
     "/readyz",
     "/metrics",

@@ -8,7 +8,7 @@ use anyhow::ensure;
 
 use crate::tidy::root;
 
-/// Paths of routes, those of the operator API with its prefix.
+/// Paths of routes, those of the operator API and of the account API with their prefixes.
 #[derive(Default)]
 pub struct Routes {
     /// Of `.route("…")`: the router alone knows of them.
@@ -47,8 +47,12 @@ impl Routes {
     }
 
     fn read(&mut self, file: &Path) -> anyhow::Result<()> {
-        let is_operators = file.components().any(|part| part.as_os_str() == "operator");
-        let prefix = if is_operators { "/operator/v1" } else { "" };
+        let source = root().join("api/src");
+        let prefix = match file.strip_prefix(source).ok() {
+            Some(file) if file.starts_with("operator") => "/operator/v1",
+            Some(file) if file.starts_with("account") => "/account/v1",
+            _ => "",
+        };
         let text = std::fs::read_to_string(file)?;
         // The unit tests of a file are at its end, in braces.
         let tests = text.find("#[cfg(test)]\nmod tests {");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::Context;
+use serde_json::json;
 use switchyard_tests::tidy::root;
 use switchyard_tests::{PAYS, Server, Setup, client};
 use tokio::process::Command;
@@ -17,7 +18,7 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 /// arrays, so it does not pass.
 const STRICT: &str = "negative_data_rejection";
 
-/// One of the two APIs, as the generator gets to know it.
+/// One of the APIs, as the generator gets to know it.
 struct Api<'a> {
     document: &'a str,
     token: &'a str,
@@ -59,6 +60,47 @@ async fn generated_requests_of_operators_meet_no_fault_and_no_undocumented_respo
     };
     println!("{}", generate(&server, &api).await?);
     Ok(())
+}
+
+#[tokio::test]
+#[ignore = "needs schemathesis: `cargo xtask test contract` installs it"]
+async fn generated_requests_of_users_meet_no_fault_and_no_undocumented_response()
+-> anyhow::Result<()> {
+    let server = Server::start(Setup::default()).await?;
+    let (payment, _) = transactions(&server).await?;
+    let (account, token) = account_token(&server).await?;
+    let api = Api {
+        document: "/account/openapi.json",
+        token: &token,
+        parameters: vec![
+            ("account", account),
+            ("app", server.dev().app_id.clone()),
+            ("environment", "sandbox".to_owned()),
+            ("transaction", payment),
+        ],
+        examples: "10",
+        is_strict: false,
+    };
+    println!("{}", generate(&server, &api).await?);
+    Ok(())
+}
+
+/// Account of the development server's owner, and a token with all actions that a token may have.
+async fn account_token(server: &Server) -> anyhow::Result<(String, String)> {
+    let owner = json!({ "email": "owner@example.com", "password": "violet-teapots-locally" });
+    let signed_in = server.stranger().post("/account/v1/sign-in", &owner);
+    let signed_in = signed_in.await?.expect(201)?;
+    let owner = server.stranger().with_key(signed_in.data("token")?);
+    let apps = owner.get("/account/v1/apps").await?.expect(200)?;
+    let account = apps.body["data"][0]["account"].as_str().context("an app")?;
+    let path = format!("/account/v1/accounts/{account}/actions");
+    let actions = owner.get(&path).await?.expect(200)?;
+    let actions = actions.body["data"].as_array().context("actions")?.iter();
+    let of_tokens = actions.filter(|one| one["needs_person"] == false);
+    let names: Vec<_> = of_tokens.map(|one| one["action"].clone()).collect();
+    let new = json!({ "name": "CI", "account": account, "actions": names, "days": 1 });
+    let made = owner.post("/account/v1/tokens", &new).await?.expect(201)?;
+    Ok((account.to_owned(), made.data("token")?.to_owned()))
 }
 
 /// Runs the generator, and returns its summary.

@@ -31,6 +31,13 @@ fn the_document_of_the_merchant_api_is_the_one_that_is_checked_in() {
 }
 
 #[test]
+fn the_document_of_the_account_api_is_the_one_that_is_checked_in() {
+    let document = switchyard::account::document().to_pretty_json();
+    let document = document.expect("it can be written");
+    assert_kept(&document, "account-openapi.json");
+}
+
+#[test]
 fn the_document_of_the_operator_api_is_the_one_that_is_checked_in() {
     let document = switchyard::operator::document().to_pretty_json();
     let document = document.expect("it can be written");

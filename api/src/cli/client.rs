@@ -1,4 +1,4 @@
-//! Client of the operator API of a running server.
+//! Client of the operator API and of the account API of a running server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use switchyard_progress::{Progress, Unit};
 use super::output::Output;
 use crate::error::ErrorCode;
 use crate::operator::contract::Nothing;
+use crate::{account, operator};
 
 /// Address and token of the server.
 #[derive(Args)]
@@ -62,12 +63,58 @@ pub struct Development {
 pub struct Client {
     http: reqwest::Client,
     base: String,
+    api: Api,
     token: Secret<String>,
     app: Option<String>,
     pub output: Output,
 }
 
+/// API that a client uses.
+#[derive(Clone, Copy)]
+enum Api {
+    Operator,
+    Account,
+}
+
+impl Api {
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Operator => operator::PREFIX,
+            Self::Account => account::PREFIX,
+        }
+    }
+
+    /// What a server that does not serve the API is told.
+    const fn elsewhere(self) -> &'static str {
+        match self {
+            Self::Operator => {
+                "does not serve the operator API: give the address of the server's setting \
+                 server.admin_listen (http://127.0.0.1:8081 by default) with --url or \
+                 SWITCHYARD_URL"
+            }
+            Self::Account => {
+                "does not serve the account API: give the address of the console (the server's \
+                 setting console.public_url) with --url or SWITCHYARD_URL"
+            }
+        }
+    }
+}
+
 impl Client {
+    /// Client of the account API, with the token of a user or of a session.
+    pub fn of_account(target: &Target, token: Secret<String>) -> anyhow::Result<Self> {
+        let url = match target.url() {
+            Some(url) => url.to_owned(),
+            None => development(target)?.base_url,
+        };
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        Ok(Self {
+            api: Api::Account,
+            output: Output { json: target.json },
+            ..Self::at(http.build()?, &url, token)
+        })
+    }
+
     pub fn new(target: &Target) -> anyhow::Result<Self> {
         let development = match (&target.url, &target.token) {
             (Some(_), Some(_)) => None,
@@ -90,6 +137,7 @@ impl Client {
                 .context("say which server with --url")?
                 .trim_end_matches('/')
                 .to_owned(),
+            api: Api::Operator,
             token: token.context("give an operator token with --token")?,
             app: development.map(|known| known.app_id),
             output: Output { json: target.json },
@@ -101,6 +149,7 @@ impl Client {
         Self {
             http,
             base: url.trim_end_matches('/').to_owned(),
+            api: Api::Operator,
             token,
             app: None,
             output: Output { json: false },
@@ -140,7 +189,7 @@ impl Client {
         path: &str,
         file: Vec<u8>,
     ) -> anyhow::Result<Answer<T>> {
-        let url = format!("{}/operator/v1{path}", self.base);
+        let url = self.url(path);
         let request = self.http.request(method, &url);
         let request = request.bearer_auth(self.token.expose());
         let request = request.header("content-type", "application/octet-stream");
@@ -172,7 +221,29 @@ impl Client {
     }
 
     pub async fn delete(&self, path: &str) -> anyhow::Result<Answer<Nothing>> {
+        self.delete_with(path).await
+    }
+
+    /// Deletes things, where the response has data about them.
+    pub async fn delete_with<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Answer<T>> {
         self.call(Method::DELETE, path, None::<&()>).await
+    }
+
+    /// Posts an order that is carried out once for each key.
+    pub async fn post_with_key<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        key: &str,
+    ) -> anyhow::Result<Answer<T>> {
+        let request = self.http.post(self.url(path)).json(body);
+        let request = request.bearer_auth(self.token.expose());
+        let request = request.header("idempotency-key", key);
+        self.answer(self.sent(request).await?).await
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{}{path}", self.base, self.api.prefix())
     }
 
     /// Opens a stream that lasts until one of the two sides closes it.
@@ -208,12 +279,7 @@ impl Client {
         if !status.is_success() {
             let failure = Failure::deserialize(&json).unwrap_or_default();
             if failure.is_elsewhere() {
-                bail!(
-                    "{} does not serve the operator API: give the address of the server's setting \
-                     server.admin_listen (http://127.0.0.1:8081 by default) with --url or \
-                     SWITCHYARD_URL",
-                    self.base
-                );
+                bail!("{} {}", self.base, self.api.elsewhere());
             }
             return Err(refusal(failure));
         }
@@ -226,7 +292,7 @@ impl Client {
         path: &str,
         body: Option<&impl Serialize>,
     ) -> anyhow::Result<Response> {
-        let url = format!("{}/operator/v1{path}", self.base);
+        let url = self.url(path);
         let request = self
             .http
             .request(method, &url)

@@ -97,8 +97,8 @@ impl Keys {
     }
 }
 
-const ONCE: &str = "The key is shown this once: put it where it is needed now.";
-const COLUMNS: &[Column<Key>] = &[
+pub const ONCE: &str = "The key is shown this once: put it where it is needed now.";
+pub const COLUMNS: &[Column<Key>] = &[
     ("id", |one| cell(&one.id)),
     ("key", |one| cell(&one.shown_as)),
     ("environment", |one| cell(&one.environment)),

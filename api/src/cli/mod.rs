@@ -3,6 +3,7 @@
 //! Exit codes: 0 success; 1 failure; 2 wrong usage, or invalid settings; 3 the change is stored and
 //! awaits the approval of a second operator.
 
+mod account;
 mod accounts;
 mod apps;
 mod callbacks;
@@ -90,6 +91,8 @@ enum Command {
     /// Manage gateways: begin and check one; add, upgrade, roll back, drain, remove, restore
     #[command(subcommand, visible_alias = "gateways")]
     Gateway(Gateway),
+    /// Use an account as one of its users: the commands of the account API
+    Account(Box<account::Account>),
     #[command(flatten)]
     Remote(Box<Remote>),
 }
@@ -198,6 +201,7 @@ async fn run(line: Cli) -> ExitCode {
             return gateway_author::check(&check, line.target.json).await;
         }
         Command::Gateway(Gateway::OfServer(gateways)) => gateways.run(&line.target).await,
+        Command::Account(account) => account.run(&line.target).await,
         Command::Remote(remote) => remote.run(&line.target).await,
     };
     match done {
@@ -304,6 +308,19 @@ mod tests {
     }
 
     #[test]
+    fn no_argument_of_the_account_commands_is_a_token() {
+        let line = Cli::command();
+        let account = line.find_subcommand("account").unwrap();
+        let mut open = vec![account];
+        while let Some(command) = open.pop() {
+            let arguments = command.get_arguments().filter_map(|one| one.get_long());
+            let secret = arguments.filter(|name| ["token", "password"].contains(name));
+            assert_eq!(secret.count(), 0, "{}", command.get_name());
+            open.extend(command.get_subcommands());
+        }
+    }
+
+    #[test]
     fn commands_read_as_people_write_them() {
         for line in [
             "switchyard serve --config switchyard.toml",
@@ -363,6 +380,18 @@ mod tests {
             "switchyard release --report",
             "switchyard release --app app_01k00000000000000000000000 --note compared",
             "switchyard --url http://127.0.0.1:1 --token t trigger payment.success",
+            "switchyard account me --token-file token",
+            "switchyard account sign-in awa@example.com --password-file - --code 123456",
+            "switchyard account tokens create ci --actions view_payments,manage_keys --days 90",
+            "switchyard account --app app_01k00000000000000000000000 keys list --environment live",
+            "switchyard account keys roll key_x --now",
+            "switchyard account transactions search awa@example.com --kind payout",
+            "switchyard account payouts create order.json --idempotency-key 1",
+            "switchyard account approvals reject apr_x --reason late",
+            "switchyard account webhooks create https://shop.example/h --events payment.success",
+            "switchyard account webhooks resend-missing whk_x --since 2026-11-20",
+            "switchyard account team invite awa@example.com --name Awa --role viewer",
+            "switchyard account audit --action manage_keys",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }

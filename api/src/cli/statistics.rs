@@ -44,15 +44,19 @@ impl Statistics {
             interval: Some(self.interval),
         };
         let path = format!("/apps/{app}/statistics?{}", query(&filter));
-        let answer = client.get::<Data>(&path).await?;
-        client.output.text(&answer, text)?;
-        let data = &answer.data;
-        let (environment, from, to) = (data.environment, data.from, data.to);
-        client
-            .output
-            .note(&format!("{environment}, created from {from} to {to}"));
-        Ok(())
+        show(client, &path).await
     }
+}
+
+/// Shows the statistics at a path.
+pub async fn show(client: &Client, path: &str) -> anyhow::Result<()> {
+    let answer = client.get::<Data>(path).await?;
+    client.output.text(&answer, text)?;
+    let data = &answer.data;
+    let (environment, from, to) = (data.environment, data.from, data.to);
+    let note = format!("{environment}, created from {from} to {to}");
+    client.output.note(&note);
+    Ok(())
 }
 
 /// Formats a table for each way in which the transactions are grouped.

@@ -212,7 +212,7 @@ async fn write_all(mut file: reqwest::Response, rows: Option<u64>) -> anyhow::Re
 }
 
 /// Prints the message of a change, and the state of the transaction after it.
-fn state<T>(out: Output, answer: &Answer<T>, facts: &Facts) -> std::io::Result<()> {
+pub fn state<T>(out: Output, answer: &Answer<T>, facts: &Facts) -> std::io::Result<()> {
     out.text(answer, |_| {
         let (id, status, state) = (facts.id, cell(&facts.status), &facts.state);
         format!("{}\n{id}: {status} ({state})\n", answer.message)
@@ -307,7 +307,7 @@ pub fn timeline_view(transaction: &Transaction) -> String {
     )
 }
 
-const COLUMNS: &[Column<TransactionSummary>] = &[
+pub const COLUMNS: &[Column<TransactionSummary>] = &[
     ("id", |one| cell(&one.facts.id)),
     ("status", |one| cell(&one.facts.status)),
     ("amount", |one| cell(&one.facts.amount_formatted)),

@@ -305,7 +305,7 @@ const fn profile(retry: &RetryProfile) -> &'static str {
     }
 }
 
-const COLUMNS: &[Column<Webhook>] = &[
+pub const COLUMNS: &[Column<Webhook>] = &[
     ("id", |one| cell(&one.id)),
     ("url", |one| cell(&one.url)),
     ("enabled", |one| cell(&one.is_enabled)),

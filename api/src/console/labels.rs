@@ -6,6 +6,7 @@ use switchyard_core::transaction::{Kind, State, TakenBack, Transaction};
 
 use super::case_names::attention_name;
 use super::text::Text;
+pub use crate::privacy::masked;
 
 /// Status of a transaction: a word with an icon of its own shape.
 pub struct Badge {
@@ -138,14 +139,5 @@ pub fn customer_name(tx: &Transaction, may_see: bool) -> String {
             let initials: Vec<_> = names.into_iter().filter_map(|name| initial(name)).collect();
             initials.join(" ")
         }
-    }
-}
-
-/// The first and the last two characters, with dots between.
-pub fn masked(value: &str) -> String {
-    let letters: Vec<char> = value.chars().collect();
-    match letters.as_slice() {
-        [first, .., before, last] if letters.len() > 5 => format!("{first}•••{before}{last}"),
-        _ => "•••".to_owned(),
     }
 }

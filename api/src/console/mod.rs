@@ -13,7 +13,7 @@
 //! GET  /console/apps/{app}/{environment}/team[/new|/{user}]  and …/settings; POST …/settings/logo
 //! GET  /console/installation[/gateways|/cases|/accounts|/rates|/users|/audit|/system]
 //! GET/POST /console/confirm              password again, before keys and secrets
-//! GET  /console/account                  name, sessions; …/password, …/second-factor
+//! GET  /console/account                  name, sessions; …/password, …/second-factor, …/tokens
 //! ```
 //!
 //! Promises: every page works without script, as plain forms and links; [`switchyard_users`]
@@ -234,6 +234,14 @@ fn account_pages() -> Router<ConsoleState> {
         .route(
             "/console/account/second-factor",
             get(account::second_factor::get).post(account::second_factor::post),
+        )
+        .route(
+            "/console/account/tokens",
+            get(account::tokens::list).post(account::tokens::delete),
+        )
+        .route(
+            "/console/account/tokens/new",
+            get(account::tokens::new).post(account::tokens::create),
         )
 }
 

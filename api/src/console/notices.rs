@@ -42,6 +42,7 @@ const NOTICES: &[(&str, bool)] = &[
     ("logo-saved", false),
     ("logo-removed", false),
     ("profile-saved", false),
+    ("token-deleted", false),
     ("password-saved", false),
     ("own-factor-removed", false),
     ("connection-saved", false),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::time::Timestamp;
 use switchyard_engine::engine::Engine;
-use switchyard_users::{Approval, NewLink, Users};
+use switchyard_users::{NewLink, Users};
 use url::Url;
 
 use super::form::SentForms;
@@ -74,9 +74,9 @@ impl ConsoleState {
         user_mail::send(self.engine(), &self.0.access, made).await
     }
 
-    /// Mails a proposal to those who may decide about it. `path`: of its page.
-    pub async fn mail_proposal(&self, approval: &Approval, path: &str) {
-        user_mail::send_proposal(self.engine(), &self.0.access, approval, path).await;
+    /// The users of the console, with its address.
+    pub fn access(&self) -> &ConsoleAccess {
+        &self.0.access
     }
 
     /// Address of a single-use link for a user.

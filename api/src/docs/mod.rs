@@ -1,4 +1,4 @@
-//! `/docs` and `/operator/docs`: the OpenAPI documents as pages to read; below them `/errors`: all
+//! `/docs`, `/operator/docs` and `/account/docs`: the OpenAPI documents as pages to read; below them `/errors`: all
 //! error codes, and `/errors/<code>`: what each means.
 //!
 //! All of its assets are part of the program; it asks no other host for anything.
@@ -15,7 +15,7 @@ use axum::routing::get;
 
 use crate::error::ErrorCode;
 use crate::state::ApiState;
-use crate::{frame, openapi, operator};
+use crate::{account, frame, openapi, operator};
 
 /// The page of the merchant API's document.
 pub fn routes() -> Router<ApiState> {
@@ -58,6 +58,32 @@ pub fn operator_routes() -> Router<ApiState> {
         )
         .route("/operator/docs/errors", get(error_list))
         .route("/operator/docs/errors/{code}", get(error_page))
+}
+
+/// The account API's document and its page, without a token either. The assets are served here,
+/// too: the console's listener of a production server has no `/docs`.
+pub fn account_routes() -> Router<ApiState> {
+    let (html, script) = placed("/account");
+    // The document is made once and kept for as long as the program runs.
+    let document: &'static str = account::document().to_json().unwrap_or_default().leak();
+    Router::new()
+        .route(
+            "/account/openapi.json",
+            get(async move || openapi::serve(document)),
+        )
+        .route("/account/docs", get(async move || page(html)))
+        .route("/account/docs/page.css", get(style))
+        .route(
+            "/account/docs/page.js",
+            get(async move || asset(JAVASCRIPT, script)),
+        )
+        .route("/account/docs/redoc.standalone.js", get(redoc))
+        .route(
+            "/account/docs/redoc.standalone.js.LICENSE.txt",
+            get(licences),
+        )
+        .route("/account/docs/errors", get(error_list))
+        .route("/account/docs/errors/{code}", get(error_page))
 }
 
 /// The page and its script, with addresses below `path`. They are made once and kept

@@ -6,16 +6,16 @@
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use switchyard_engine::access::{Caller, KeyKind, Rate, Unauthorized};
 use switchyard_engine::engine::Engine;
 
 use crate::bearer::bearer;
-use crate::client;
 use crate::error::{ApiError, ErrorCode, Problem};
+use crate::rate_headers::rate_headers;
 use crate::state::ApiState;
-use crate::without_key;
+use crate::{client, without_key};
 
 /// A caller with any key: may initialize payments, and nothing else.
 pub struct AnyKey(pub Guard);
@@ -136,16 +136,3 @@ fn authenticate(engine: &Engine, headers: &HeaderMap) -> Result<Caller, ApiError
         unauthorized(ErrorCode::ApiKeyInvalid, hint)
     })
 }
-
-fn rate_headers(headers: &mut HeaderMap, rate: Rate) {
-    if rate.limit == 0 {
-        return;
-    }
-    headers.insert(RATE_LIMIT, rate.limit.into());
-    headers.insert(RATE_REMAINING, rate.remaining.into());
-    headers.insert(RATE_RESET, rate.reset_seconds.into());
-}
-
-const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");

@@ -154,7 +154,8 @@ fn answer<R: Initialization>(engine: &Engine, id: TransactionId) -> Vec<u8> {
     envelope::success_body(R::MESSAGE, &R::made(&engine.settings().public_url, id))
 }
 
-pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+/// The header `Idempotency-Key`, if there is one.
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else {
         return Ok(None);

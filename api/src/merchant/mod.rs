@@ -17,7 +17,7 @@ mod missing;
 mod process_payment;
 mod read;
 pub mod render;
-mod request;
+pub mod request;
 mod retrieve_payment;
 mod retrieve_payout;
 pub mod schema;

@@ -200,9 +200,13 @@ macro_rules! refusal_sets {
             $(#[$doc])*
             pub struct $name;
 
+            impl $name {
+                pub const CODES: &[ErrorCode] = &[$(ErrorCode::$code),*];
+            }
+
             impl utoipa::IntoResponses for $name {
                 fn responses() -> BTreeMap<String, RefOr<Response>> {
-                    refusals(&[$(ErrorCode::$code),*])
+                    refusals(Self::CODES)
                 }
             }
         )*

@@ -6,14 +6,12 @@ use axum::http::header::WWW_AUTHENTICATE;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use switchyard_engine::access::Unauthorized;
-use switchyard_system::trace::TraceContext;
-use tracing::Instrument as _;
 
 use super::audit::{self, Created, Fields};
 use crate::bearer::bearer;
-use crate::client;
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::state::ApiState;
+use crate::{client, to_end};
 
 /// Lets operators through, and logs what they change.
 pub async fn require_operator(
@@ -46,7 +44,7 @@ pub async fn require_operator(
     };
     request.extensions_mut().insert(operator);
     request.extensions_mut().insert(fields);
-    // A task of its own: when the client hangs up, the change and its audit line are completed.
+    // When the client hangs up, the change and its audit line are completed.
     let change = async move {
         let response = next.run(request).await;
         asked.log(
@@ -55,14 +53,7 @@ pub async fn require_operator(
         );
         response
     };
-    let change = TraceContext::current().scope(change.in_current_span());
-    match tokio::spawn(change).await {
-        Ok(response) => response,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(_) => ApiError::internal().into_response(),
-        },
-    }
+    to_end::run(change).await
 }
 
 fn refused(reason: &str) -> Response {

@@ -46,6 +46,16 @@ async fn list(
     QueryParams(page): QueryParams<DeliveryFilter>,
 ) -> Answer {
     known(&state, webhook)?;
+    let views = self::page(&state, webhook, &page).await?;
+    ok("Deliveries fetched successfully", &views)
+}
+
+/// A page of the deliveries of a webhook.
+pub async fn page(
+    state: &ApiState,
+    webhook: WebhookId,
+    page: &DeliveryFilter,
+) -> Result<Vec<Delivery>, Refused> {
     let before = page
         .before
         .as_deref()
@@ -57,8 +67,7 @@ async fn list(
         .webhooks()
         .deliveries(webhook, before, limit(page.limit))
         .await?;
-    let views: Vec<_> = deliveries.into_iter().map(Delivery::from).collect();
-    ok("Deliveries fetched successfully", &views)
+    Ok(deliveries.into_iter().map(Delivery::from).collect())
 }
 
 /// List requests with their responses
@@ -78,6 +87,16 @@ async fn attempts(
     QueryParams(page): QueryParams<AttemptFilter>,
 ) -> Answer {
     known(&state, webhook)?;
+    let views = requests(&state, webhook, &page).await?;
+    ok("Attempts fetched successfully", &views)
+}
+
+/// A page of the requests of a webhook, with their responses.
+pub async fn requests(
+    state: &ApiState,
+    webhook: WebhookId,
+    page: &AttemptFilter,
+) -> Result<Vec<DeliveryAttempt>, Refused> {
     let before = moment("before", page.before.as_deref())?;
     let attempts = state
         .engine()
@@ -96,7 +115,7 @@ async fn attempts(
         let body = bodies.get(&id).cloned().flatten();
         views.push(DeliveryAttempt::new(attempt, body));
     }
-    ok("Attempts fetched successfully", &views)
+    Ok(views)
 }
 
 /// Retrieve a delivery with its body
@@ -157,17 +176,26 @@ async fn replay_failed(
     Body(asked): Body<ReplayFailed>,
 ) -> Answer {
     known(&state, webhook)?;
+    let view = send_failed(&state, webhook, &asked).await?;
+    ok("Failed deliveries are sent again", &view)
+}
+
+/// Sends the failed deliveries of a webhook again.
+pub async fn send_failed(
+    state: &ApiState,
+    webhook: WebhookId,
+    asked: &ReplayFailed,
+) -> Result<Replayed, Refused> {
     let since = moment("since", asked.since.as_deref())?.unwrap_or_default();
     let done = state
         .engine()
         .webhooks()
         .replay_failed(webhook, since)
         .await?;
-    let view = Replayed {
+    Ok(Replayed {
         replayed: done.replayed,
         has_more: done.has_more,
-    };
-    ok("Failed deliveries are sent again", &view)
+    })
 }
 
 /// Send all events that the receiver has not acknowledged
@@ -191,16 +219,25 @@ async fn replay_missing(
     Body(asked): Body<ReplayMissing>,
 ) -> Answer {
     known(&state, webhook)?;
+    let view = send_missing(&state, webhook, &asked).await?;
+    ok("Missing deliveries are sent", &view)
+}
+
+/// Sends the events that a webhook's receiver has not acknowledged.
+pub async fn send_missing(
+    state: &ApiState,
+    webhook: WebhookId,
+    asked: &ReplayMissing,
+) -> Result<MissingReplayed, Refused> {
     let since = moment("since", Some(&asked.since))?.unwrap_or_default();
     let webhooks = state.engine().webhooks();
     let done = webhooks.replay_missing(webhook, since, asked.after).await?;
-    let view = MissingReplayed {
+    Ok(MissingReplayed {
         replayed: done.replayed,
         examined: done.examined,
         has_more: done.after.is_some(),
         after: done.after,
-    };
-    ok("Missing deliveries are sent", &view)
+    })
 }
 
 fn limit(given: Option<usize>) -> usize {

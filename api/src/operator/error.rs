@@ -3,6 +3,7 @@
 use switchyard_core::transaction::Refusal;
 use switchyard_engine::access::AccessError;
 use switchyard_engine::engine::EngineError;
+use switchyard_users as users;
 
 use crate::error::{ApiError, ErrorCode, Problem};
 use crate::reason::{self, Because};
@@ -66,6 +67,39 @@ impl From<EngineError> for Refused {
             _ => internal(&error),
         })
     }
+}
+
+impl From<users::Refusal> for Refused {
+    fn from(refusal: users::Refusal) -> Self {
+        let problem = |code| Problem::new(code, sentence(&refusal));
+        Self(match &refusal {
+            users::Refusal::NotSignedIn => problem(ErrorCode::AccountTokenInvalid)
+                .hint("Send `Authorization: Bearer <token>`, of a user or of a session.")
+                .into(),
+            users::Refusal::NotFound => not_found("thing with this id"),
+            users::Refusal::Forbidden { .. } => problem(ErrorCode::RoleNotAllowed)
+                .hint("Ask an owner or an admin of the account.")
+                .into(),
+            users::Refusal::NotInToken { .. } => problem(ErrorCode::ActionNotInToken)
+                .hint("Create a token that includes the action.")
+                .into(),
+            users::Refusal::NeedsPerson => problem(ErrorCode::PersonNeeded)
+                .hint("Sign in, and send the token of the session.")
+                .into(),
+            users::Refusal::NeedsRecentAuthentication => problem(ErrorCode::ConfirmationNeeded)
+                .hint("Sign in again, and send the token of the new session.")
+                .into(),
+        })
+    }
+}
+
+/// The text of a refusal as a sentence.
+fn sentence(refusal: &users::Refusal) -> String {
+    let text = refusal.to_string();
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    let first = first.into_iter().flatten();
+    first.chain(letters).chain(['.']).collect()
 }
 
 /// A refusal in the words of an operator. Others read the same refusal on a payer's page.

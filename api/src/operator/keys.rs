@@ -58,7 +58,7 @@ async fn create(
         .access()
         .create_key(app, new.environment, new.kind, new.name)
         .await?;
-    answer("Key created successfully", made)
+    self::made("Key created successfully", made)
 }
 
 /// Roll an API key
@@ -79,7 +79,7 @@ async fn roll(
 ) -> Answer {
     let grace = roll.grace.map_or(DEFAULT_GRACE, |grace| grace.0);
     let made = state.engine().access().roll_key(id, grace).await?;
-    answer("Key rolled successfully", made)
+    self::made("Key rolled successfully", made)
 }
 
 /// Revoke an API key
@@ -96,9 +96,10 @@ async fn remove(State(state): State<ApiState>, Id(id): Id<KeyId>) -> Answer {
 }
 
 /// Time to deploy the new key: a roll with the defaults interrupts no merchant.
-const DEFAULT_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
-fn answer(message: &str, made: access::NewKey) -> Answer {
+/// The response that shows a new key.
+pub fn made(message: &str, made: access::NewKey) -> Answer {
     let listed = ListedKey {
         key: made.key,
         last_used_at: None,

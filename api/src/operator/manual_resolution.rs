@@ -8,6 +8,7 @@ use switchyard_core::limits::{GATEWAY_TEXT_BYTES, NOTE_CHARACTERS};
 use switchyard_core::money::Amount;
 use switchyard_core::transaction::{self, Attempt, Resolution, Verdict};
 use switchyard_engine::access::Operator;
+use switchyard_engine::engine;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -49,17 +50,22 @@ async fn check(
 ) -> Answer {
     note_transaction(id);
     let checked = state.engine().check(id, signature(operator)).await?;
-    let message = match (checked.asked, checked.answered) {
-        (false, _) => "The provider was asked a moment ago",
-        (true, true) => "The query has ended, the timeline shows a new result",
-        (true, false) => "The query of the provider has not ended yet",
-    };
+    let message = queried(&checked);
     let view = QueryReport {
         transaction: full_view(&state, id).await?,
         asked: checked.asked,
         answered: checked.answered,
     };
     ok(message, &view)
+}
+
+/// Message about a query of the provider.
+pub const fn queried(checked: &engine::QueryReport) -> &'static str {
+    match (checked.asked, checked.answered) {
+        (false, _) => "The provider was asked a moment ago",
+        (true, true) => "The query has ended, the timeline shows a new result",
+        (true, false) => "The query of the provider has not ended yet",
+    }
 }
 
 /// Resolve the open attempt by the provider's records
@@ -160,7 +166,7 @@ async fn cancel(
 }
 
 /// Message about the cancellation of a transaction, by its state afterwards.
-fn cancelled(after: &transaction::Transaction) -> &'static str {
+pub fn cancelled(after: &transaction::Transaction) -> &'static str {
     let can_cancel = |attempt: &Attempt| attempt.candidate.can_cancel;
     if after.state.is_final() {
         return "Transaction ended successfully";

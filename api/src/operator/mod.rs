@@ -15,31 +15,31 @@ mod cases;
 pub mod connections;
 pub mod contract;
 mod credentials;
-mod deliveries;
-mod error;
+pub mod deliveries;
+pub mod error;
 mod events;
 mod export;
 pub mod form;
 pub mod gateways;
 mod hold;
-mod input;
-mod keys;
+pub mod input;
+pub mod keys;
 pub mod logo;
 pub mod manual_resolution;
-mod openapi;
+pub mod openapi;
 mod provider_ids;
 mod rates;
 mod routing;
 mod schema_checks;
 mod search;
-mod statistics;
+pub mod statistics;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod transactions;
+pub mod transactions;
 pub mod trigger;
 mod users;
-mod webhooks;
+pub mod webhooks;
 
 use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
@@ -64,7 +64,7 @@ pub fn routes(state: ApiState, draining: Draining) -> Router<ApiState> {
 /// The OpenAPI document.
 pub fn document() -> utoipa::openapi::OpenApi {
     let described = OpenApiRouter::with_openapi(openapi::head()).nest(PREFIX, described());
-    openapi::completed(described.into_openapi())
+    openapi::completed(described.into_openapi(), &openapi::RULES)
 }
 
 /// All routes with their descriptions.

@@ -67,16 +67,39 @@ pub fn head() -> OpenApi {
     head
 }
 
+/// What an API says of all of its operations.
+pub struct Rules {
+    /// Name of the security scheme of the token.
+    pub scheme: &'static str,
+    /// Codes of the errors of an operation (path, method), beside those of its parameters and its
+    /// body.
+    pub codes: fn(&str, &str, &Operation) -> Vec<ErrorCode>,
+    /// Whether the responses of a path say how many requests are left.
+    pub is_limited: fn(&str) -> bool,
+}
+
+/// Rules of the operator API.
+pub const RULES: Rules = Rules {
+    scheme: SCHEME,
+    codes: of_operators,
+    is_limited: |_| false,
+};
+
 /// Adds the common parts to each operation.
-pub fn completed(mut document: OpenApi) -> OpenApi {
+pub fn completed(mut document: OpenApi, rules: &Rules) -> OpenApi {
     let mut shared = BTreeMap::new();
     let schemas = document.components.as_ref().map(|all| all.schemas.clone());
     let schemas = schemas.unwrap_or_default();
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
-            complete(path, operation);
+            complete(path, operation, rules);
             mark_optional_body(operation, &schemas);
-            add_refusals(codes(path, method, operation), operation, &mut shared);
+            let mut codes = (rules.codes)(path, method, operation);
+            codes.extend(of_request(operation));
+            codes.sort_by_key(|code| code.as_str());
+            codes.dedup();
+            let is_limited = (rules.is_limited)(path);
+            add_refusals(codes, operation, is_limited, &mut shared);
         }
     }
     let components = document.components.get_or_insert_default();
@@ -100,18 +123,18 @@ pub fn operations(item: &mut PathItem) -> Vec<(&'static str, &mut Operation)> {
 }
 
 /// Adds the parameters of the path, the token and the headers.
-fn complete(path: &str, operation: &mut Operation) {
+fn complete(path: &str, operation: &mut Operation, rules: &Rules) {
     let names = path.split(['{', '}']).skip(1).step_by(2);
     let in_path: Vec<_> = names.map(|name| RefOr::T(parameter(name))).collect();
     let parameters = operation.parameters.get_or_insert_default();
     parameters.splice(0..0, in_path);
     operation.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>(
-        SCHEME,
+        rules.scheme,
         [],
     )]);
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
-            name_headers(response, false, false);
+            name_headers(response, (rules.is_limited)(path), false);
         }
     }
 }
@@ -139,19 +162,27 @@ fn mark_optional_body(operation: &mut Operation, schemas: &BTreeMap<String, RefO
     }
 }
 
-/// Codes of the errors of an operation.
-fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
-    let mut codes = vec![
-        ErrorCode::OperatorTokenInvalid,
-        ErrorCode::RateLimitExceeded,
-        ErrorCode::InternalError,
-        ErrorCode::ServiceUnavailable,
-    ];
+/// Codes of the errors of an operation of operators.
+fn of_operators(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
+    let mut codes = vec![ErrorCode::OperatorTokenInvalid];
     // A quote needs rates that connect the two currencies, a fetch the URL of a feed.
     let needs_rates = path.ends_with("/rates/quote") || path.ends_with("/rates/fetch");
     if path.contains('{') || needs_rates {
         codes.push(ErrorCode::ResourceNotFound);
     }
+    if method != "GET" {
+        codes.extend(of_changes(operation));
+    }
+    codes
+}
+
+/// Codes of the errors of every operation, of its parameters and its body.
+fn of_request(operation: &Operation) -> Vec<ErrorCode> {
+    let mut codes = vec![
+        ErrorCode::RateLimitExceeded,
+        ErrorCode::InternalError,
+        ErrorCode::ServiceUnavailable,
+    ];
     let parameters = operation.parameters.iter().flatten();
     let is_query = |parameter: &RefOr<Parameter>| match parameter {
         RefOr::T(parameter) => parameter.parameter_in == ParameterIn::Query,
@@ -168,11 +199,6 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
         ];
         codes.extend(of_body);
     }
-    if method != "GET" {
-        codes.extend(of_changes(operation));
-    }
-    codes.sort_by_key(|code| code.as_str());
-    codes.dedup();
     codes
 }
 
@@ -180,6 +206,7 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
 fn add_refusals(
     codes: Vec<ErrorCode>,
     operation: &mut Operation,
+    is_limited: bool,
     shared: &mut BTreeMap<String, RefOr<Response>>,
 ) {
     let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
@@ -192,7 +219,7 @@ fn add_refusals(
     for codes in by_status.into_values() {
         for (status, mut response) in refusals(&codes) {
             if let RefOr::T(response) = &mut response {
-                name_headers(response, false, false);
+                name_headers(response, is_limited && status != "401", false);
             }
             let response = match codes.as_slice() {
                 [one] => {
@@ -244,6 +271,7 @@ fn parameter(name: &str) -> Parameter {
         "from" | "to" => "Code of a currency.".to_owned(),
         "gateway" => "Name of the gateway.".to_owned(),
         "sha256" => "SHA-256 of the file.".to_owned(),
+        "environment" => "`sandbox` or `live`.".to_owned(),
         name => format!("Id of the {name}."),
     };
     let text = ObjectBuilder::new().schema_type(SchemaType::Type(Type::String));

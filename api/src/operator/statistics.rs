@@ -41,16 +41,26 @@ async fn show(
     QueryParams(filter): QueryParams<StatisticsFilter>,
 ) -> Answer {
     must_exist(&state, app)?;
+    let view = of(&state, app, &filter).await?;
+    ok("Statistics fetched successfully", &view)
+}
+
+/// Statistics of an app by a filter.
+pub async fn of(
+    state: &ApiState,
+    app: AppId,
+    filter: &StatisticsFilter,
+) -> Result<Statistics, Refused> {
     let kind = kind_of(filter.kind.as_deref())?.unwrap_or(Kind::Payment);
     let (interval, name, most) = match filter.interval.as_deref() {
         None | Some("day") => (Interval::Day, "day", MOST_DAYS),
         Some("hour") => (Interval::Hour, "hour", MOST_DAYS_OF_HOURS),
         Some(_) => return Err(invalid("interval", "interval is `hour` or `day`").into()),
     };
-    let (from, to) = span(&state, &filter, most)?;
+    let (from, to) = span(state, filter, most)?;
     let environment = match filter.environment {
         Some(environment) => environment,
-        None => in_use(&state, app).await?,
+        None => in_use(state, app).await?,
     };
     let query = StatisticsQuery {
         app,
@@ -61,8 +71,7 @@ async fn show(
         to,
     };
     let statistics = state.engine().statistics(&query).await?;
-    let view = Statistics::new((environment, kind, name), &statistics)?;
-    ok("Statistics fetched successfully", &view)
+    Ok(Statistics::new((environment, kind, name), &statistics)?)
 }
 
 /// Start and end of the span, at most `most` days apart.

@@ -46,10 +46,26 @@ async fn list(
     QueryParams(filter): QueryParams<TransactionFilter>,
 ) -> Answer {
     must_exist(&state, app)?;
+    let place = (filter.limit, filter.page);
+    let (views, page) = page(&state, app, &filter.selection, place).await?;
+    Ok(envelope::page(
+        "Transactions fetched successfully",
+        &views,
+        page,
+    ))
+}
+
+/// A page of the selected transactions. `limit` and `page`: its size, and its number from 1.
+pub async fn page(
+    state: &ApiState,
+    app: AppId,
+    selection: &TransactionSelection,
+    (limit, page): (Option<usize>, Option<usize>),
+) -> Result<(Vec<TransactionSummary>, TransactionPage), Refused> {
     let query = ListQuery {
-        limit: filter.limit.unwrap_or(PER_PAGE).clamp(1, 100),
-        page: filter.page.unwrap_or(1).max(1),
-        ..selected(&state, app, &filter.selection).await?
+        limit: limit.unwrap_or(PER_PAGE).clamp(1, 100),
+        page: page.unwrap_or(1).max(1),
+        ..selected(state, app, selection).await?
     };
     let environment = query.environment;
     let listing = state.engine().list(&query).await?;
@@ -64,12 +80,7 @@ async fn list(
         query.page as u64,
         views.len() as u64,
     );
-    let page = TransactionPage { page, environment };
-    Ok(envelope::page(
-        "Transactions fetched successfully",
-        &views,
-        page,
-    ))
+    Ok((views, TransactionPage { page, environment }))
 }
 
 /// Query for the first page of the selected transactions.
@@ -105,7 +116,7 @@ pub(super) fn must_exist(state: &ApiState, app: AppId) -> Result<(), Refused> {
 }
 
 /// The kind that a filter names. `None`: it names none.
-pub(super) fn kind_of(text: Option<&str>) -> Result<Option<Kind>, Refused> {
+pub fn kind_of(text: Option<&str>) -> Result<Option<Kind>, Refused> {
     match text {
         None => Ok(None),
         Some("payment") => Ok(Some(Kind::Payment)),

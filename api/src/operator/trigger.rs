@@ -51,20 +51,34 @@ async fn trigger(
     Id(app): Id<AppId>,
     Body(wanted): Body<Trigger>,
 ) -> Answer {
-    let event = TRIGGERS
-        .into_iter()
-        .find(|event| event.as_str() == wanted.event)
-        .ok_or_else(|| {
-            let names: Vec<&str> = TRIGGERS.iter().map(|event| event.as_str()).collect();
-            invalid("event", format!("event is one of {}", names.join(", ")))
-        })?;
+    let event = event_of(&wanted.event)?;
+    let (view, message) = triggered(&state, app, event).await?;
+    created(&message, &view)
+}
+
+/// The event with this name.
+pub fn event_of(name: &str) -> Result<EventName, Refused> {
+    let found = TRIGGERS.into_iter().find(|event| event.as_str() == name);
+    let found = found.ok_or_else(|| {
+        let names: Vec<&str> = TRIGGERS.iter().map(|event| event.as_str()).collect();
+        invalid("event", format!("event is one of {}", names.join(", ")))
+    });
+    Ok(found?)
+}
+
+/// Creates a sandbox transaction that ends with the event. The text says whether it did.
+pub async fn triggered(
+    state: &ApiState,
+    app: AppId,
+    event: EventName,
+) -> Result<(Triggered, String), Refused> {
     let (transaction, missed) = trigger_event(state.engine(), app, event).await?;
     let view = Triggered {
         transaction: TransactionSummary::from(&*transaction),
         reached: missed.is_some().then_some(false),
     };
     let message = missed.unwrap_or_else(|| format!("{} triggered successfully", event.as_str()));
-    created(&message, &view)
+    Ok((view, message))
 }
 
 /// Creates a sandbox transaction of the app, and drives it to the end that the event names. The

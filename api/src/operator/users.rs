@@ -162,11 +162,16 @@ impl From<UsersError> for Refused {
         Self(match &error {
             UsersError::NotFound { .. } => problem(ErrorCode::ResourceNotFound).into(),
             UsersError::Invalid { field, .. } => problem(ErrorCode::FieldInvalid).at(*field).into(),
+            UsersError::Password(_) => problem(ErrorCode::FieldInvalid).at("password").into(),
+            UsersError::WrongFactor | UsersError::SignInExpired => {
+                problem(ErrorCode::SignInRefused).into()
+            }
             UsersError::NotPossible(_) => problem(ErrorCode::TransitionRefused).into(),
             UsersError::TooMany(wait) => {
                 let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).max(1);
                 ApiError::new(problem(ErrorCode::RateLimitExceeded)).retry_after(seconds)
             }
+            UsersError::Refused(refusal) => return refusal.clone().into(),
             UsersError::Conflict => problem(ErrorCode::ResourceChanged).into(),
             UsersError::Write(why) => {
                 tracing::warn!(error = %why, "failed to store a change of users");

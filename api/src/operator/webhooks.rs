@@ -1,5 +1,7 @@
 //! Webhooks of an app.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use switchyard_core::ids::{AppId, WebhookId};
 use switchyard_engine::access::{self, EventFilter, WebhookOptions};
@@ -54,7 +56,17 @@ async fn create(
     Id(app): Id<AppId>,
     Body(new): Body<NewWebhook>,
 ) -> Answer {
-    check_target(&state, &new.url)?;
+    let webhook = make(&state, app, new).await?;
+    created("Webhook created successfully", &Webhook::from(&*webhook))
+}
+
+/// Creates a webhook of an app.
+pub async fn make(
+    state: &ApiState,
+    app: AppId,
+    new: NewWebhook,
+) -> Result<Arc<access::Webhook>, Refused> {
+    check_target(state, &new.url)?;
     let new = access::NewWebhook {
         app,
         url: new.url,
@@ -66,8 +78,7 @@ async fn create(
             concurrency: new.concurrency,
         },
     };
-    let webhook = state.engine().access().create_webhook(new).await?;
-    created("Webhook created successfully", &Webhook::from(&*webhook))
+    Ok(state.engine().access().create_webhook(new).await?)
 }
 
 /// Retrieve a webhook
@@ -101,8 +112,18 @@ async fn update(
     Id(id): Id<WebhookId>,
     Body(change): Body<WebhookChange>,
 ) -> Answer {
+    let webhook = self::change(&state, id, change).await?;
+    ok("Webhook changed successfully", &Webhook::from(&*webhook))
+}
+
+/// Changes a webhook.
+pub async fn change(
+    state: &ApiState,
+    id: WebhookId,
+    change: WebhookChange,
+) -> Result<Arc<access::Webhook>, Refused> {
     if let Some(url) = &change.url {
-        check_target(&state, url)?;
+        check_target(state, url)?;
     }
     let change = access::WebhookChange {
         url: change.url,
@@ -113,8 +134,7 @@ async fn update(
         per_second: change.per_second,
         concurrency: change.concurrency,
     };
-    let webhook = state.engine().access().update_webhook(id, change).await?;
-    ok("Webhook changed successfully", &Webhook::from(&*webhook))
+    Ok(state.engine().access().update_webhook(id, change).await?)
 }
 
 /// Delete a webhook

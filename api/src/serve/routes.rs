@@ -15,7 +15,7 @@ use crate::config::{Settings, TrustedProxies};
 use crate::error::ApiError;
 use crate::operations::{Draining, Operations, Trust, identify};
 use crate::state::ApiState;
-use crate::{callbacks, checkout, console, docs, operator, routes, without_key};
+use crate::{account, callbacks, checkout, console, docs, operator, routes, without_key};
 
 /// State that the routes share.
 pub struct ServerContext {
@@ -55,7 +55,10 @@ impl ServerContext {
 
     fn console_routes(&self) -> Router<ApiState> {
         match self.state.console() {
-            Some(access) => console::router(self.state.clone(), access).with_state(()),
+            Some(access) => console::router(self.state.clone(), access)
+                .with_state(())
+                .nest(account::PREFIX, account::routes(self.state.clone()))
+                .merge(docs::account_routes()),
             None => Router::new(),
         }
     }

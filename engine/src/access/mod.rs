@@ -42,6 +42,7 @@ use std::sync::atomic::Ordering;
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::sync::{Mutex, OwnedMutexGuard};
+use ulid::Ulid;
 
 pub use self::account::Account;
 pub use self::app::{App, AppChange, AppSettings, NewApp};
@@ -254,6 +255,13 @@ impl Access {
     pub fn allow(&self, caller: &Caller, address: Option<IpAddr>) -> Rate {
         let now = self.0.clock.now();
         self.0.limiter.allow(caller.key, caller.kind, address, now)
+    }
+
+    /// Counts one request with a user's API token or session, which has this ULID. It has the limit
+    /// of a secret key.
+    pub fn allow_user(&self, id: Ulid, address: Option<IpAddr>) -> Rate {
+        let (key, now) = (KeyId::new(id), self.0.clock.now());
+        self.0.limiter.allow(key, KeyKind::Secret, address, now)
     }
 
     /// Counts one request without a key, or with one that opens nothing, of a client at `address`.

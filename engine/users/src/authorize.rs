@@ -68,6 +68,14 @@ impl Identity {
             Via::Token(_) => None,
         }
     }
+
+    /// API token of the request; `None`: a session sent it.
+    pub fn token(&self) -> Option<&UserToken> {
+        match &self.via {
+            Via::Session(_) => None,
+            Via::Token(token) => Some(token),
+        }
+    }
 }
 
 impl Permit {

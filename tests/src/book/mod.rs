@@ -32,6 +32,7 @@ pub fn generated() -> Vec<Page> {
     };
     let example = std::fs::read_to_string(root().join("examples/switchyard.toml"));
     let merchant = serde_json::to_value(switchyard::routes::document());
+    let account = serde_json::to_value(switchyard::account::document());
     let operator = serde_json::to_value(switchyard::operator::document());
     vec![
         page(
@@ -48,6 +49,10 @@ pub fn generated() -> Vec<Page> {
         page(
             "docs/reference/merchant-api.md",
             openapi::page(&merchant.expect("a document is JSON")),
+        ),
+        page(
+            "docs/reference/account-api.md",
+            openapi::page(&account.expect("a document is JSON")),
         ),
         page(
             "docs/reference/operator-api.md",

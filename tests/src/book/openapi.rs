@@ -32,6 +32,7 @@ pub fn page(document: &Value) -> String {
     // Addresses of a server.
     text.replace("](/docs/errors)", ERRORS)
         .replace("](/operator/docs/errors)", ERRORS)
+        .replace("](/account/docs/errors)", ERRORS)
 }
 
 /// End of a link to the page of the error codes.

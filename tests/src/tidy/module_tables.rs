@@ -250,6 +250,29 @@ pub(super) const ENGINE: &[Uses] = &[
 
 /// Modules of `api/src`, each with the modules that it may use.
 pub(super) const API: &[Uses] = &[
+    (
+        "account",
+        &[
+            "app_facts",
+            "bearer",
+            "client",
+            "envelope",
+            "error",
+            "iso_timestamp",
+            "merchant",
+            "openapi",
+            "operations",
+            "operator",
+            "privacy",
+            "proposals",
+            "rate_headers",
+            "state",
+            "to_end",
+            "user_mail",
+            "without_key",
+        ],
+    ),
+    ("app_facts", &[]),
     ("bearer", &[]),
     ("callbacks", &["client", "error", "operations", "state"]),
     (
@@ -266,6 +289,7 @@ pub(super) const API: &[Uses] = &[
     (
         "cli",
         &[
+            "account",
             "config",
             "error",
             "iso_timestamp",
@@ -279,6 +303,7 @@ pub(super) const API: &[Uses] = &[
     (
         "console",
         &[
+            "app_facts",
             "client",
             "error",
             "export",
@@ -287,12 +312,17 @@ pub(super) const API: &[Uses] = &[
             "operations",
             "operator",
             "pages",
+            "privacy",
+            "proposals",
             "reason",
             "state",
             "user_mail",
         ],
     ),
-    ("docs", &["error", "frame", "openapi", "operator", "state"]),
+    (
+        "docs",
+        &["account", "error", "frame", "openapi", "operator", "state"],
+    ),
     ("envelope", &["error"]),
     ("error", &["reason"]),
     ("export", &[]),
@@ -321,6 +351,7 @@ pub(super) const API: &[Uses] = &[
             "iso_timestamp",
             "openapi",
             "operations",
+            "rate_headers",
             "return_url",
             "state",
             "without_key",
@@ -343,10 +374,17 @@ pub(super) const API: &[Uses] = &[
             "operations",
             "reason",
             "state",
+            "to_end",
             "user_mail",
         ],
     ),
     ("pages", &[]),
+    ("privacy", &["operator"]),
+    (
+        "proposals",
+        &["error", "merchant", "operator", "state", "user_mail"],
+    ),
+    ("rate_headers", &[]),
     ("reason", &[]),
     ("return_url", &[]),
     (
@@ -358,6 +396,7 @@ pub(super) const API: &[Uses] = &[
     (
         "serve",
         &[
+            "account",
             "callbacks",
             "checkout",
             "config",
@@ -375,6 +414,7 @@ pub(super) const API: &[Uses] = &[
     ),
     ("slashes", &["error", "frame"]),
     ("state", &["geoip", "operations"]),
+    ("to_end", &["error"]),
     ("user_mail", &["state"]),
     (
         "utils",

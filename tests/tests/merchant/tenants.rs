@@ -56,6 +56,12 @@ const NO_TENANTS: &[(&str, &str)] = &[
         "/callbacks/{connection}*",
         "providers: tests/tests/callbacks/races.rs",
     ),
+    ("/account/openapi.json", "the same for everybody"),
+    ("/account/docs*", "the same for everybody"),
+    (
+        "/account/v1/*",
+        "users, and not keys: the tests of the account API walk its routes with users of other accounts",
+    ),
     ("/operator/openapi.json", "the same for everybody"),
     ("/operator/docs*", "the same for everybody"),
     ("/", "pages that tests of the program serve to themselves"),

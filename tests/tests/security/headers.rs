@@ -148,6 +148,8 @@ async fn holds_the_rules(path: &str, answer: Response) -> anyhow::Result<u16> {
         "/icons/",
         "/operator/docs",
         "/operator/openapi.json",
+        "/account/docs",
+        "/account/openapi.json",
     ];
     let may_be_kept = status == 200 && public.iter().any(|public| path.starts_with(public));
     let kept = value("cache-control").context("nothing about caches")?;

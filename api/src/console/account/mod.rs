@@ -2,6 +2,7 @@
 
 pub mod password;
 pub mod second_factor;
+pub mod tokens;
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -26,6 +27,8 @@ struct AccountPage {
     has_totp: bool,
     /// Recovery codes that are not used yet.
     recovery: String,
+    /// Number of API tokens.
+    tokens: String,
     sessions: Vec<SessionRow>,
     error: Option<FieldError>,
 }
@@ -85,7 +88,8 @@ fn show(page: &Page, status: StatusCode, typed: Option<(&str, FieldError)>) -> R
         Some((name, error)) => (name.to_owned(), Some(error)),
         None => (who.user.name.clone(), None),
     };
-    let left = u64::try_from(who.user.recovery_codes_left()).unwrap_or_default();
+    let count_of = |number: usize| u64::try_from(number).unwrap_or_default();
+    let left = count_of(who.user.recovery_codes_left());
     let shown = AccountPage {
         frame: page.frame("console-account-page", "account-page"),
         name,
@@ -98,6 +102,9 @@ fn show(page: &Page, status: StatusCode, typed: Option<(&str, FieldError)>) -> R
             })
             .into(),
         has_totp: who.user.has_totp(),
+        tokens: page
+            .text()
+            .number(count_of(users.tokens(who.user.id).len())),
         recovery: page.text().count("console-recovery-left", "codes", left),
         sessions: sessions
             .iter()

@@ -12,7 +12,6 @@ pub mod routing;
 use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use switchyard_core::ids::{AccountId, ApprovalId, UserId};
 use switchyard_users::{
     Action, Approval, ApprovalState, Permit, Proposal, UsersError, proposing_action,
@@ -22,7 +21,7 @@ use super::answer;
 use super::form::{Fields, Sent};
 use super::installation::view::{Alert, Fact, Form, Input, Row, Section, Table, Target, View};
 use super::page::{Failed, Page, Scope, Scoped, SignedIn};
-use crate::operator::Refused;
+use crate::proposals::{self, NotExecuted, read};
 
 /// Decided proposals on the list.
 const DECIDED: usize = 50;
@@ -36,24 +35,16 @@ enum Proposed {
     Routing(routing::Proposed),
 }
 
-/// Reason why an approved change was not made.
-enum NotExecuted {
-    Users(UsersError),
-    Change(Refused),
-    Store,
-}
-
 /// Address of the next page, or a sentence about a decision that had no effect.
 type Decided = Result<Result<String, String>, Failed>;
 
 impl Proposed {
     /// The proposed change. `None`: it is of an unknown kind.
     fn of(approval: &Approval) -> Option<Self> {
-        let payload = &approval.payload;
         match approval.kind.as_str() {
-            resolution::KIND => read(payload).map(Self::Resolution),
-            payout::KIND => read(payload).map(Self::Payout),
-            routing::KIND => read(payload).map(Self::Routing),
+            resolution::KIND => read(approval).map(Self::Resolution),
+            payout::KIND => read(approval).map(Self::Payout),
+            routing::KIND => read(approval).map(Self::Routing),
             _ => None,
         }
     }
@@ -108,7 +99,7 @@ impl Proposed {
     fn subject(&self, page: &Page) -> String {
         match self {
             Self::Resolution(one) => one.transaction.to_string(),
-            Self::Payout(one) => one.amount(page),
+            Self::Payout(one) => payout::amount(page, one),
             Self::Routing(one) => {
                 let count = u64::try_from(one.set.rules.len()).unwrap_or_default();
                 let text = page.text();
@@ -116,10 +107,6 @@ impl Proposed {
             }
         }
     }
-}
-
-fn read<T: DeserializeOwned>(payload: &serde_json::Value) -> Option<T> {
-    serde_json::from_value(payload.clone()).ok()
 }
 
 /// Account of the proposals on a page; `None`: the installation.
@@ -174,16 +161,12 @@ pub async fn propose(
         payload: serde_json::to_value(payload).unwrap_or_default(),
         reason,
     };
-    match page.state.users().propose(permit, proposal).await {
-        Ok(approval) => {
-            let rest = format!("/{}", approval.id);
-            page.state
-                .mail_proposal(&approval, &path(page, &rest))
-                .await;
-            Ok(Some(
-                page.go(&address(page, &format!("{rest}?done=proposed"))),
-            ))
-        }
+    let (api, access) = (page.state.api(), page.state.access());
+    let path = |id| path(page, &format!("/{id}"));
+    match proposals::propose(api, access, permit, proposal, path).await {
+        Ok(id) => Ok(Some(
+            page.go(&address(page, &format!("/{id}?done=proposed"))),
+        )),
         Err(UsersError::Invalid { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -283,8 +266,7 @@ fn row(page: &Page, approval: &Approval) -> Option<Row> {
 }
 
 fn name_of(page: &Page, user: UserId) -> String {
-    let found = page.state.users().user(user);
-    found.map_or_else(|| user.to_string(), |user| user.name.clone())
+    proposals::name_of(page.state.users(), user)
 }
 
 fn state(page: &Page, approval: &Approval) -> String {

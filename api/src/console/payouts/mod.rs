@@ -9,14 +9,11 @@ mod draft;
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 use switchyard_core::directory::Method;
 use switchyard_core::environment::Environment;
-use switchyard_core::ids::{PayoutId, TransactionId};
 use switchyard_core::transaction::{ClientContext, Kind};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::NewPayout;
-use switchyard_engine::idempotency::Answer;
 use switchyard_users::{Action, Permit};
 
 use self::draft::Draft;
@@ -29,6 +26,7 @@ use super::problems::Problems;
 use super::{answer, labels, shown};
 use crate::error::ApiError;
 use crate::merchant::initialize::{Initialization as _, Initialized, initialize_once};
+use crate::proposals::payout::{Proposed, id_of, needs_second_person, open_with_key};
 
 /// Largest number of a form. The pages write ULIDs of 26 characters.
 const FORM_NUMBER_BYTES: usize = 64;
@@ -151,11 +149,6 @@ async fn send(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
     Ok(page.go(&page.in_scope(&format!("payouts/{id}?done=payout-made"))))
 }
 
-fn needs_second_person(caller: &Caller, new: &NewPayout) -> bool {
-    let settings = &caller.app.settings.second_person;
-    settings.is_needed_for_payout(caller.environment, new.amount)
-}
-
 /// Stores the payout as a proposal. A form that is sent again leads to its open proposal.
 async fn propose(
     page: &Page,
@@ -169,12 +162,13 @@ async fn propose(
     if let Err(error) = new.check(page.state.api(), &caller) {
         return refused(page, draft, &error);
     }
-    if let Some(id) = approvals::payout::of_form(page, &key) {
+    let account = page.scope().map(|scope| scope.app.account);
+    if let Some(id) = open_with_key(page.state.users(), account, &caller, &key) {
         let to = format!("approvals/{id}?done=proposed");
         return Ok(page.go(&page.in_scope(&to)));
     }
     let request = draft.body(method_of(page, draft));
-    let proposed = approvals::payout::Proposed {
+    let proposed = Proposed {
         app: caller.app.id,
         environment: caller.environment,
         key,
@@ -224,20 +218,6 @@ fn method_of<'p>(page: &'p Page, draft: &Draft) -> Option<&'p Method> {
     let directory = page.state.engine().directory();
     let method = directory.payout_method(&draft.method);
     method.map(|method| &**method)
-}
-
-/// The payout that the first request with the same key made.
-pub fn id_of(answer: &Answer) -> Option<TransactionId> {
-    #[derive(Deserialize)]
-    struct Body {
-        data: Data,
-    }
-    #[derive(Deserialize)]
-    struct Data {
-        id: PayoutId,
-    }
-    let body: Body = serde_json::from_str(&answer.body).ok()?;
-    Some(TransactionId::Payout(body.data.id))
 }
 
 fn form(page: &Page, draft: &Draft, problems: &Problems) -> Result<PayoutForm, Failed> {

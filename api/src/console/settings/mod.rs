@@ -9,7 +9,6 @@ pub mod logo;
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::json;
 use switchyard_core::colour::Colour;
 use switchyard_core::money::{Amount, Currency};
 use switchyard_engine::access::{AccessError, App, Logo};
@@ -22,6 +21,7 @@ use super::installation::view::{Input, InputKind};
 use super::page::{Failed, Page, Scoped};
 use super::refusals;
 use super::{answer, shown};
+use crate::app_facts;
 use crate::pages::theme;
 
 #[derive(Template)]
@@ -118,7 +118,7 @@ async fn save(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
         Ok(after) => {
             fields.took_effect();
             let entry = permit.entry(app.id);
-            page.audit(entry.changing(facts(app), facts(&after)))
+            page.audit(entry.changing(app_facts::of(app), app_facts::of(&after)))
                 .await?;
             Ok(page.go(&page.in_scope("settings?done=settings-saved")))
         }
@@ -303,23 +303,4 @@ fn second_person(page: &Page, app: &App) -> Vec<(String, String)> {
         ),
         (text.say("console-second-person-routing"), text.say(routing)),
     ]
-}
-
-/// Settings of an app for the audit log.
-fn facts(app: &App) -> serde_json::Value {
-    let settings = &app.settings;
-    json!({
-        "name": app.name,
-        "website_url": app.website_url,
-        "merchant_email": settings.merchant_email,
-        "notify_merchant": settings.notify_merchant,
-        "notify_customer": settings.notify_customer,
-        "checkout_attempts": settings.checkout_attempts,
-        "locale": settings.locale,
-        "conversion": settings.conversion,
-        "accent_colour": settings.accent_colour,
-        "support_email": settings.support_email,
-        "support_phone": settings.support_phone,
-        "support_url": settings.support_url,
-    })
 }

@@ -71,7 +71,7 @@ impl fmt::Display for NumberOrText {
 }
 
 /// Deserializes a field of a change: an omitted field is `None`, `null` is `Some(None)`.
-fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::<T>::deserialize(deserializer).map(Some)

@@ -1,0 +1,10 @@
+//! Requests and responses of the account API that no other API has, one file per subject. What the
+//! operator API has too is in [`crate::operator::contract`].
+
+pub mod approvals;
+pub mod audit;
+pub mod own;
+pub mod payouts;
+pub mod settings;
+pub mod team;
+pub mod transactions;

@@ -1,0 +1,346 @@
+//! The account API through its routes.
+
+mod people;
+mod walk;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+use switchyard_core::environment::Environment;
+use switchyard_core::ids::{AccountId, AppId, UserId};
+use switchyard_core::language::Language;
+use switchyard_core::secret::Secret;
+use switchyard_core::transaction::ClientContext;
+use switchyard_engine::access::{KeyKind, NewWebhook, WebhookOptions};
+use switchyard_engine::engine::NewPayment;
+use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer};
+use switchyard_gateway_host::Gateways;
+use switchyard_users::{
+    Acceptance, Action, NewInvitation, Options, Origin, PasswordCost, Role, Sealer, SecondFactor,
+    SignIn, TokenRequest, Users,
+};
+use tower::ServiceExt as _;
+
+use crate::state::{ApiState, ConsoleAccess, HttpSettings};
+
+const PASSWORD: &str = "violet teapots hum softly";
+const ROLES: [Role; 6] = [
+    Role::Owner,
+    Role::Admin,
+    Role::Developer,
+    Role::Finance,
+    Role::Support,
+    Role::Viewer,
+];
+
+struct NoSealer;
+
+impl Sealer for NoSealer {
+    fn seal(&self, _: UserId, _: &[u8]) -> Option<String> {
+        None
+    }
+
+    fn open(&self, _: UserId, _: &str) -> Option<Secret<Vec<u8>>> {
+        None
+    }
+}
+
+struct World {
+    test: TestEngine,
+    users: Users,
+    router: Router,
+}
+
+/// Status and body of a response.
+struct Shown(u16, Value);
+
+impl Shown {
+    fn code(&self) -> &str {
+        self.1["errors"][0]["code"].as_str().unwrap_or_default()
+    }
+}
+
+/// Operation of the document, with the action that its description names.
+struct Operation {
+    method: &'static str,
+    path: String,
+    id: String,
+    /// `None`: it is for every sender.
+    action: Option<Action>,
+}
+
+/// Parts of the paths, by their names.
+type Objects = Vec<(&'static str, String)>;
+
+fn operations() -> Vec<Operation> {
+    let mut document = super::document();
+    let mut all = Vec::new();
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in crate::operator::openapi::operations(item) {
+            let about = operation.description.clone().unwrap_or_default();
+            let about = about.replace('\n', " ");
+            let named = about.split_once("Action: `").map(|(_, rest)| rest);
+            let named = named.map(|rest| rest.split('`').next().unwrap_or_default());
+            let is_open = [
+                "For every sender",
+                "For everyone",
+                "For people in a session",
+            ];
+            let id = operation.operation_id.clone().unwrap();
+            let is_open = is_open
+                .iter()
+                .any(|open| about.to_lowercase().contains(&open.to_lowercase()));
+            assert!(named.is_some() != is_open, "{id}: {about}");
+            all.push(Operation {
+                method,
+                path: path.strip_prefix(super::PREFIX).unwrap().to_owned(),
+                id,
+                action: named.map(|name| Action::of(name).expect("an action of the table")),
+            });
+        }
+    }
+    assert!(all.len() > 45, "{}", all.len());
+    all
+}
+
+/// A body that the operation takes.
+fn body(id: &str, account: AccountId) -> Value {
+    match id {
+        "createToken" => json!({
+            "name": "CI", "account": account, "actions": ["view_payments"], "days": 30,
+        }),
+        "signIn" => json!({ "email": "nobody@example.com", "password": "not this one" }),
+        "reject" => json!({ "reason": "No." }),
+        "createKey" => json!({ "kind": "secret" }),
+        "createWebhook" => json!({ "url": "https://shop.example/hook" }),
+        "sendTestEvent" => json!({ "event": "payment.initiated" }),
+        "resendMissing" => json!({ "since": "2020-01-01" }),
+        "inviteMember" => json!({
+            "email": "new@example.com", "name": "Nora", "role": "viewer",
+        }),
+        "changeRole" => json!({ "role": "support" }),
+        _ => json!({}),
+    }
+}
+
+fn filled(path: &str, objects: &Objects) -> String {
+    let parts = path.split('/').map(|part| match part.starts_with('{') {
+        true => {
+            let found = objects.iter().find(|(name, _)| *name == part);
+            found.map_or("nothing", |(_, id)| id.as_str())
+        }
+        false => part,
+    });
+    let path = parts.collect::<Vec<_>>().join("/");
+    match path.ends_with("/search") {
+        true => format!("{path}?text=a"),
+        false => path,
+    }
+}
+
+impl World {
+    async fn new() -> Self {
+        Self::on(TestEngineBuilder::with(Gateways::default())).await
+    }
+
+    async fn on(wanted: TestEngineBuilder) -> Self {
+        let test = wanted.start().await;
+        let users = Users::load(
+            test.engine.store().clone(),
+            Arc::new(NoSealer),
+            test.clock.clone(),
+            test.engine.ids().clone(),
+            Options {
+                second_factor: SecondFactor::Optional,
+                password_cost: PasswordCost::MINIMUM,
+                ..Options::default()
+            },
+        );
+        let users = users.await.unwrap();
+        let access = ConsoleAccess {
+            users: users.clone(),
+            url: "http://127.0.0.1:8080".to_owned(),
+        };
+        let http = HttpSettings::default();
+        let state = ApiState::with_console(test.engine.clone(), http, Some(access));
+        let router = Router::new()
+            .nest(super::PREFIX, super::routes(state.clone()))
+            .with_state(state);
+        Self {
+            test,
+            users,
+            router,
+        }
+    }
+
+    fn account(&self) -> AccountId {
+        let access = self.test.engine.access();
+        access.app(self.test.keys.app).unwrap().account
+    }
+
+    async fn call(&self, method: &str, path: &str, token: &str, body: Value) -> Shown {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", super::PREFIX))
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .body(match body {
+                Value::Null => Body::empty(),
+                body => Body::from(body.to_string()),
+            });
+        let response = self.router.clone().oneshot(request.unwrap()).await.unwrap();
+        let status = response.status().as_u16();
+        let bytes = axum::body::to_bytes(response.into_body(), 1 << 22);
+        let bytes = bytes.await.unwrap();
+        Shown(status, serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    async fn get(&self, path: &str, token: &str) -> Value {
+        let Shown(status, body) = self.call("GET", path, token, Value::Null).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        body["data"].clone()
+    }
+
+    /// Sends an operation. Returns its response.
+    async fn ask(&self, one: &Operation, objects: &Objects, token: &str) -> Shown {
+        let path = filled(&one.path, objects);
+        let body = match one.method {
+            "GET" | "DELETE" => Value::Null,
+            _ => body(&one.id, self.account()),
+        };
+        self.call(one.method, &path, token, body).await
+    }
+
+    async fn accept(&self, token: &Secret<String>) {
+        let acceptance = Acceptance {
+            password: Some(Secret::new(PASSWORD.to_owned())),
+            ..Acceptance::default()
+        };
+        let (token, origin) = (token.expose(), Origin::default());
+        let accepted = self.users.accept_invitation(token, acceptance, &origin);
+        accepted.await.unwrap();
+    }
+
+    /// Makes the first owner of an account.
+    async fn owner(&self, email: &str, account: AccountId) {
+        let (new, origin) = (invitation(email, Role::Owner), Origin::default());
+        let made = self.users.invite_first(Some(account), new, &origin).await;
+        self.accept(&made.unwrap().token).await;
+    }
+
+    /// Makes a member, whom the owner with this session invites.
+    async fn member(&self, owner: &str, email: &str, role: Role) -> UserId {
+        let who = self.users.authenticate_session(owner, &Origin::default());
+        let (who, account) = (who.unwrap(), Some(self.account()));
+        let permit = self.users.authorize(&who, Action::ManageTeam, account);
+        let permit = permit.unwrap();
+        let made = self.users.invite(&permit, invitation(email, role)).await;
+        let made = made.unwrap();
+        self.accept(&made.token).await;
+        made.user.id
+    }
+
+    /// Token of a new session.
+    async fn session(&self, email: &str) -> String {
+        let password = Secret::new(PASSWORD.to_owned());
+        let step = self
+            .users
+            .sign_in(email, password, &Origin::default())
+            .await;
+        match step.unwrap() {
+            SignIn::SignedIn(made) => made.token.expose().clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// API token of the user with this session.
+    async fn token(&self, session: &str, actions: impl IntoIterator<Item = Action>) -> String {
+        let who = self.users.authenticate_session(session, &Origin::default());
+        let request = TokenRequest {
+            name: "CI".to_owned(),
+            account: Some(self.account()),
+            actions: actions.into_iter().collect(),
+            expires_at: self
+                .test
+                .clock
+                .now()
+                .plus(Duration::from_secs(24 * 60 * 60)),
+        };
+        let made = self.users.create_token(&who.unwrap(), request).await;
+        made.unwrap().secret.expose().clone()
+    }
+
+    /// Sessions of a member of each role, and the number of the roles.
+    async fn roles(&self) -> Vec<(Role, String)> {
+        self.owner("owner@example.com", self.account()).await;
+        let owner = self.session("owner@example.com").await;
+        let mut sessions = vec![(Role::Owner, owner.clone())];
+        for role in &ROLES[1..] {
+            let email = format!("{}@example.com", role.name());
+            self.member(&owner, &email, *role).await;
+            sessions.push((*role, self.session(&email).await));
+        }
+        sessions
+    }
+
+    async fn payment(&self, key: &str) -> String {
+        let new = NewPayment {
+            amount: amount(14_850, "USD"),
+            description: "Order 1042".to_owned(),
+            return_url: "https://shop.example/done".to_owned(),
+            customer: customer(),
+            metadata: std::collections::BTreeMap::new(),
+            methods: Vec::new(),
+            restriction: None,
+            expires_in: None,
+            context: ClientContext::default(),
+        };
+        let engine = &self.test.engine;
+        let caller = engine.access().authenticate(key).unwrap();
+        let made = engine.initialize_payment(&caller, new, None).await;
+        made.unwrap().id.to_string()
+    }
+
+    /// An object of each kind of an app.
+    async fn objects(&self, account: AccountId, app: AppId) -> Objects {
+        let access = self.test.engine.access();
+        let key = access.create_key(app, Environment::Sandbox, KeyKind::Secret, None);
+        let key = key.await.unwrap();
+        let webhook = access.create_webhook(NewWebhook {
+            app,
+            url: "https://shop.example/hook".to_owned(),
+            secret: None,
+            options: WebhookOptions::default(),
+        });
+        let webhook = webhook.await.unwrap();
+        vec![
+            ("{account}", account.to_string()),
+            ("{app}", app.to_string()),
+            ("{environment}", "sandbox".to_owned()),
+            ("{transaction}", self.payment(key.secret.expose()).await),
+            ("{key}", key.key.id.to_string()),
+            ("{webhook}", webhook.id.to_string()),
+        ]
+    }
+
+    fn in_scope(&self, rest: &str) -> String {
+        format!("/apps/{}/sandbox/{rest}", self.test.keys.app)
+    }
+
+    fn in_account(&self, rest: &str) -> String {
+        format!("/accounts/{}/{rest}", self.account())
+    }
+}
+
+fn invitation(email: &str, role: Role) -> NewInvitation {
+    NewInvitation {
+        email: email.to_owned(),
+        name: "Ada Lovelace".to_owned(),
+        language: Language::En,
+        role,
+    }
+}

@@ -1,0 +1,236 @@
+//! Tokens, sessions, the audit log and personal data.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchyard_engine::testing::{TestEngineBuilder, customer};
+use switchyard_gateway_host::Gateways;
+use switchyard_users::{Action, allows, requires_recent_authentication};
+
+use super::{PASSWORD, Shown, World, operations};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_shrinks_with_the_role_of_its_user_and_ends_without_an_action() {
+    let world = World::new().await;
+    let roles = world.roles().await;
+    let owner = &roles[0].1;
+    let admin = &roles[1].1;
+    let both = [Action::ViewPayments, Action::ManageKeys];
+    let wide = world.token(admin, both).await;
+    let keys_only = world.token(admin, [Action::ManageKeys]).await;
+    let list = world.in_scope("transactions");
+    let keys = world.in_scope("keys");
+    let secret = json!({ "kind": "secret" });
+    world.get(&list, &wide).await;
+    let made = world.call("POST", &keys, &wide, secret.clone()).await;
+    assert_eq!(made.0, 201, "{}", made.1);
+    let user = world.users.user_by_email("admin@example.com").unwrap().id;
+    let path = world.in_account(&format!("team/{user}"));
+    let changed = world.call("PATCH", &path, owner, json!({ "role": "viewer" }));
+    assert_eq!(changed.await.0, 200);
+    world.get(&list, &wide).await;
+    let refused = world.call("POST", &keys, &wide, secret.clone()).await;
+    assert_eq!((refused.0, refused.code()), (403, "role_not_allowed"));
+    // The role comes back, and the lost action does not.
+    let changed = world.call("PATCH", &path, owner, json!({ "role": "admin" }));
+    assert_eq!(changed.await.0, 200);
+    let refused = world.call("POST", &keys, &wide, secret.clone()).await;
+    assert_eq!((refused.0, refused.code()), (403, "action_not_in_token"));
+    let gone = world.call("POST", &keys, &keys_only, secret).await;
+    assert_eq!(gone.0, 401, "{}", gone.1);
+    let removed = world.call("DELETE", &path, owner, Value::Null).await;
+    assert_eq!(removed.0, 200, "{}", removed.1);
+    let gone = world.call("GET", &list, &wide, Value::Null).await;
+    assert_eq!(gone.0, 401, "{}", gone.1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_has_an_entry_of_the_audit_log_with_the_token_and_without_the_secret() {
+    let world = World::new().await;
+    let owner = world.roles().await[0].1.clone();
+    let token = world.token(&owner, [Action::ManageKeys]).await;
+    let keys = world.in_scope("keys");
+    let made = world.call("POST", &keys, &token, json!({ "kind": "secret" }));
+    let Shown(201, made) = made.await else {
+        panic!("no key");
+    };
+    let id = made["data"]["id"].as_str().unwrap();
+    let secret = made["data"]["key"].as_str().unwrap();
+    let path = world.in_scope(&format!("keys/{id}/roll"));
+    let rolled = world.call("POST", &path, &token, json!({ "grace": "1h" }));
+    assert_eq!(rolled.await.0, 201);
+    let list = world.in_scope("transactions");
+    let refused = world.call("GET", &list, &token, Value::Null).await;
+    assert_eq!(refused.0, 403);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let log = world
+        .get(&world.in_account("audit?limit=200"), &owner)
+        .await;
+    let entries = log["entries"].as_array().unwrap();
+    let about = |action: &str, result: &str| {
+        let mut found = entries.iter().filter(|one| one["token"].is_string());
+        found.find(|one| one["action"] == action && one["result"] == result)
+    };
+    let rolled = about("manage_keys", "succeeded").expect("the roll");
+    assert_eq!(
+        (&rolled["object"], &rolled["channel"]),
+        (&json!(id), &json!("api"))
+    );
+    assert_eq!(rolled["after"]["grace_s"], 3_600);
+    assert_eq!(rolled["actor"], "Ada Lovelace");
+    about("view_payments", "refused").expect("the refusal");
+    assert!(!log.to_string().contains(secret), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_signs_in_and_needs_fresh_factors_for_keys_and_people() {
+    let world = World::new().await;
+    world.owner("owner@example.com", world.account()).await;
+    let wrong = json!({ "email": "owner@example.com", "password": "not this one at all" });
+    let unknown = json!({ "email": "eve@example.com", "password": PASSWORD });
+    for body in [wrong, unknown] {
+        let shown = world.call("POST", "/sign-in", "", body).await;
+        assert_eq!((shown.0, shown.code()), (401, "sign_in_refused"));
+    }
+    let right = json!({ "email": "owner@example.com", "password": PASSWORD });
+    let signed_in = world.call("POST", "/sign-in", "", right).await;
+    assert_eq!(signed_in.0, 201, "{}", signed_in.1);
+    let session = signed_in.1["data"]["token"].as_str().unwrap();
+    let me = world.get("/me", session).await;
+    assert_eq!(
+        (&me["email"], &me["token"]),
+        (&json!("owner@example.com"), &Value::Null)
+    );
+    let new = json!({
+        "name": "CI", "account": world.account(), "actions": ["view_payments", "manage_keys"],
+        "days": 30,
+    });
+    let made = world.call("POST", "/tokens", session, new.clone()).await;
+    assert_eq!(made.0, 201, "{}", made.1);
+    let token = made.1["data"]["token"].as_str().unwrap();
+    let apps = world.get("/apps", token).await;
+    assert_eq!(apps[0]["actions"], json!(["view_payments", "manage_keys"]));
+    for (field, value) in [
+        ("days", json!(0)),
+        ("days", json!(367)),
+        ("actions", json!([])),
+        ("actions", json!(["fly"])),
+        ("name", json!("")),
+    ] {
+        let mut wrong = new.clone();
+        wrong[field] = value;
+        let shown = world.call("POST", "/tokens", session, wrong).await;
+        assert_eq!(
+            (shown.0, &shown.1["errors"][0]["field"]),
+            (422, &json!(field)),
+            "{}",
+            shown.1
+        );
+    }
+    let beyond = json!({
+        "name": "CI", "account": world.account(), "actions": ["manage_team"], "days": 1,
+    });
+    let shown = world.call("POST", "/tokens", session, beyond).await;
+    assert_eq!((shown.0, shown.code()), (403, "person_needed"));
+    world.test.clock.advance(Duration::from_secs(11 * 60));
+    let objects = world.objects(world.account(), world.test.keys.app).await;
+    for one in operations() {
+        let Some(action) = one.action.filter(|_| !one.path.contains("{approval}")) else {
+            continue;
+        };
+        let shown = world.ask(&one, &objects, session).await;
+        let is_stale = shown.code() == "confirmation_needed";
+        let what = format!("{} {}", one.path, shown.1);
+        assert_eq!(is_stale, requires_recent_authentication(action), "{what}");
+    }
+    let sessions = world.get("/sessions", session).await;
+    assert_eq!(sessions[0]["is_own"], true);
+    let path = format!("/sessions/{}", sessions[0]["id"].as_str().unwrap());
+    assert_eq!(
+        world.call("DELETE", &path, session, Value::Null).await.0,
+        200
+    );
+    assert_eq!(world.call("GET", "/me", session, Value::Null).await.0, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_without_personal_data_get_masked_customers() {
+    let world = World::new().await;
+    let roles = world.roles().await;
+    let key = world.test.keys.sandbox_secret_key.expose();
+    let id = world.payment(key).await;
+    let email = customer().email;
+    for (role, session) in &roles {
+        let may_see = allows(*role, Action::ViewPersonalData);
+        let search = format!("search?text={id}");
+        let one = format!("transactions/{id}");
+        for path in ["transactions", search.as_str(), one.as_str()] {
+            let shown = world.get(&world.in_scope(path), session).await;
+            let text = shown.to_string();
+            assert!(text.contains(&id), "{role}: {text}");
+            assert_eq!(text.contains(&email), may_see, "{role} {path}: {text}");
+        }
+        let other = world.in_scope(&one).replace("/sandbox/", "/live/");
+        let missing = world.call("GET", &other, session, Value::Null).await;
+        assert_eq!(
+            missing.0, 404,
+            "a payment of the sandbox does not exist in live"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_has_the_rate_limit_of_a_secret_key() {
+    let world = World::on(TestEngineBuilder {
+        requests_per_minute: 5,
+        ..TestEngineBuilder::with(Gateways::default())
+    });
+    let world = world.await;
+    world.owner("owner@example.com", world.account()).await;
+    let session = world.session("owner@example.com").await;
+    let token = world.token(&session, [Action::ViewPayments]).await;
+    for _ in 0..5 {
+        world.get("/me", &token).await;
+    }
+    let refused = world.call("GET", "/me", &token, Value::Null).await;
+    assert_eq!((refused.0, refused.code()), (429, "rate_limit_exceeded"));
+    world.get("/me", &session).await;
+    world.test.clock.advance(Duration::from_secs(61));
+    world.get("/me", &token).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_app_keeps_the_settings_that_only_operators_change() {
+    let world = World::new().await;
+    let owner = world.roles().await[0].1.clone();
+    let path = format!("/apps/{}", world.test.keys.app);
+    for change in [
+        json!({ "second_person": {} }),
+        json!({ "payout_limits": {} }),
+        json!({ "unsafe_payouts_with_public_key": true }),
+        json!({ "is_enabled": false }),
+    ] {
+        let shown = world.call("PATCH", &path, &owner, change).await;
+        assert_eq!(
+            (shown.0, shown.code()),
+            (422, "field_invalid"),
+            "{}",
+            shown.1
+        );
+    }
+    let change = json!({ "name": "New shop", "support_email": "help@shop.example" });
+    let shown = world.call("PATCH", &path, &owner, change).await;
+    assert_eq!(shown.0, 200, "{}", shown.1);
+    let app = world.get(&path, &owner).await;
+    assert_eq!(app["settings"]["support_email"], "help@shop.example");
+    let wrong = json!({ "support_email": "no address" });
+    let shown = world.call("PATCH", &path, &owner, wrong).await;
+    assert_eq!(shown.0, 422, "{}", shown.1);
+    let log = world
+        .get(
+            &world.in_account("audit?action=manage_app_settings"),
+            &owner,
+        )
+        .await;
+    assert_eq!(log["entries"][0]["after"]["name"], "New shop");
+}

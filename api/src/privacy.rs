@@ -1,0 +1,158 @@
+//! Masks of personal data for readers whose role does not include the action `view_personal_data`.
+
+use crate::operator::contract::attempts::Attempt;
+use crate::operator::contract::timeline::{Event, TimelineEntry};
+use crate::operator::contract::transactions::{
+    ClientContext, Customer, Details, Restriction, Transaction, TransactionSummary,
+};
+
+/// The first and the last two characters, with dots between.
+pub fn masked(value: &str) -> String {
+    let letters: Vec<char> = value.chars().collect();
+    match letters.as_slice() {
+        [first, .., before, last] if letters.len() > 5 => format!("{first}•••{before}{last}"),
+        _ => "•••".to_owned(),
+    }
+}
+
+/// Masks a transaction in a list.
+pub fn mask_summary(summary: &mut TransactionSummary) {
+    mask_text(&mut summary.customer);
+}
+
+/// Masks a transaction with its attempts and its timeline.
+pub fn mask(view: &mut Transaction) {
+    let known = &mut view.known;
+    mask_customer(&mut known.customer);
+    mask_context(&mut known.context);
+    match &mut known.details {
+        Details::Payment { restriction, .. } => match restriction {
+            Some(Restriction::Phone { number, .. }) => mask_text(number),
+            Some(Restriction::Country { .. }) | None => {}
+        },
+        Details::Payout { recipient, .. } => recipient.values_mut().for_each(mask_text),
+    }
+    known.attempts.iter_mut().for_each(mask_attempt);
+    view.timeline.iter_mut().for_each(mask_entry);
+}
+
+fn mask_text(text: &mut String) {
+    *text = masked(text);
+}
+
+fn mask_customer(customer: &mut Customer) {
+    for name in [&mut customer.first_name, &mut customer.last_name] {
+        let initial = name.chars().next().map(|first| format!("{first}."));
+        *name = initial.unwrap_or_default();
+    }
+    mask_text(&mut customer.email);
+    customer.phone.iter_mut().for_each(mask_text);
+    customer.address = None;
+    customer.city = None;
+    customer.state = None;
+    customer.zip_code = None;
+}
+
+fn mask_context(context: &mut ClientContext) {
+    context.ip = None;
+    context.user_agent = None;
+}
+
+fn mask_attempt(attempt: &mut Attempt) {
+    attempt.phone.iter_mut().for_each(mask_text);
+    attempt.fields.values_mut().for_each(mask_text);
+    // A page of the provider, or a code, for the payer alone.
+    attempt.payer_action = None;
+}
+
+fn mask_entry(entry: &mut TimelineEntry) {
+    match entry {
+        TimelineEntry::Event { event, .. } => match event {
+            Event::Confirmed { customer, context } => {
+                mask_customer(customer);
+                mask_context(context);
+            }
+            Event::AttemptStarted { attempt } => mask_attempt(attempt),
+            Event::AttemptPending { payer_action, .. } => *payer_action = None,
+            _ => {}
+        },
+        TimelineEntry::Exchange { exchange, .. } => {
+            exchange.url = origin_of(&exchange.url);
+            exchange.request_headers.clear();
+            exchange.request_body = None;
+            exchange.response_headers.clear();
+            exchange.response_body = None;
+        }
+        TimelineEntry::Callback { callback, .. } => {
+            callback.from = None;
+            callback.request = None;
+        }
+    }
+}
+
+/// Scheme and host of an address: paths name phone numbers.
+fn origin_of(url: &str) -> String {
+    let origin = url::Url::parse(url).map(|url| url.origin().ascii_serialization());
+    origin.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use switchyard_core::transaction::{Event as Stored, PayerAction, Recorded};
+
+    use super::*;
+    use crate::checkout::tests::samples;
+
+    #[test]
+    fn a_masked_transaction_names_nobody() {
+        let action = PayerAction::Redirect {
+            url: "https://provider.example/pay/secret-path".to_owned(),
+        };
+        let stored = samples::called_off(action, |_| ());
+        let mut attempt = stored.attempts[0].clone();
+        attempt.phone = Some("+2290197000042".to_owned());
+        let started = Stored::AttemptStarted {
+            attempt: Box::new(attempt),
+        };
+        let confirmed = Stored::Confirmed {
+            customer: Box::new(stored.customer.clone()),
+            context: stored.context.clone(),
+        };
+        let entry = |event| {
+            TimelineEntry::from(Recorded {
+                version: 2,
+                at: stored.created_at,
+                event,
+            })
+        };
+        let mut view = Transaction::new(&stored, vec![entry(confirmed), entry(started)]);
+        let customer = &stored.customer;
+        let private = [
+            customer.email.as_str(),
+            customer.last_name.as_str(),
+            "secret-path",
+            "2290197000042",
+        ];
+        let text = serde_json::to_string(&view).unwrap();
+        assert!(private.iter().all(|word| text.contains(word)), "{text}");
+        mask(&mut view);
+        let text = serde_json::to_string(&view).unwrap();
+        for word in private {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
+        assert!(text.contains(&stored.id.to_string()));
+    }
+
+    #[test]
+    fn a_call_to_a_provider_keeps_its_host_only() {
+        let url = "https://api.provider.example/v1/2290197000042?msisdn=2290197000042";
+        assert_eq!(origin_of(url), "https://api.provider.example");
+        assert_eq!(origin_of("no address"), "");
+    }
+
+    #[test]
+    fn a_short_value_shows_nothing_of_itself() {
+        assert_eq!(masked("a@b.c"), "•••");
+        assert_eq!(masked("ada@example.com"), "a•••om");
+    }
+}
