@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { axeFindsNothing, pagesFit, printed } from './console-steps.mjs';
-import { openBrowser, startServer } from './harness.mjs';
+import { SIZES, axeFindsNothing, pagesFit, printed } from './console-steps.mjs';
+import { openBrowser, screenshotPath, startServer } from './harness.mjs';
 
 /** Status of a call of the account API with a token. */
 async function statusWith(server, path, token) {
@@ -26,6 +26,13 @@ async function aTokenIsMade(page, server) {
   await page.getByRole('button', { name: 'Create token' }).click();
   const token = await page.getByLabel('Token', { exact: true }).inputValue();
   assert.match(token, /^switchyard_ut_/);
+  // The page is shown once: it is looked at without another visit.
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    await page.setViewportSize(viewport);
+    await page.screenshot({ path: screenshotPath(`console-token-made-${size}`), fullPage: true });
+    const wide = await page.locator('html').evaluate((root) => root.scrollWidth - root.clientWidth);
+    assert.equal(wide, 0, `the new token at ${size} is ${wide} px too wide`);
+  }
   return token;
 }
 
@@ -35,7 +42,6 @@ test('a token of a user is made, used within its actions and ended, without scri
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en' });
   const page = await context.newPage();
   await page.goto(printed(server, 'owner'));
-  await page.getByRole('button').first().click();
   const token = await aTokenIsMade(page, server);
   const app = `/apps/${server.dev.app_id}/sandbox`;
   assert.equal(await statusWith(server, `${app}/transactions`, token), 200);

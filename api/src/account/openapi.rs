@@ -111,7 +111,7 @@ curl -s \"$SWITCHYARD_URL/account/v1/apps\" -H \"Authorization: Bearer $SWITCHYA
 ```
 
 ## Tokens
-Create an API token in the console (**Your account**, then **API tokens**), or with `POST \
+Create an API token in the console (**Account**, then **API tokens**), or with `POST \
 /account/v1/tokens`. It has a list of actions, an expiry of at most 366 days, and at most what the \
 role of its user includes: when the user loses an action, the token loses it too, and a token \
 without actions ends. It is shown once and stored as a hash.

@@ -45,7 +45,7 @@ async fn list(place: InAccount) -> Answer {
     place.permit(Action::ViewTeam)?;
     let (users, account) = (place.users(), Some(place.account));
     let mut invitations = users.invitations(account);
-    let may_manage = place.may(Action::ManageTeam) || is_manager(&place);
+    let may_manage = place.may(Action::ManageTeam);
     invitations.retain(|_| may_manage);
     let members = users.members(account);
     let view = Team {
@@ -59,12 +59,6 @@ async fn list(place: InAccount) -> Answer {
             .collect(),
     };
     ok("Team fetched successfully", &view)
-}
-
-/// Whether the role of a token's user manages the team, which no token itself does.
-fn is_manager(place: &InAccount) -> bool {
-    let role = place.sender.who.user.role_in(Some(place.account));
-    role.is_some_and(|role| switchyard_users::allows(role, Action::ManageTeam))
 }
 
 /// Invite a member
