@@ -20,7 +20,8 @@ pub enum Webhooks {
     List,
     /// Create a webhook
     Create {
-        url: String,
+        #[arg(value_name = "URL")]
+        target: String,
         /// Events, with commas between [default: all]
         #[arg(long, value_delimiter = ',')]
         events: Option<Vec<String>>,
@@ -85,9 +86,9 @@ impl Webhooks {
         let all = session.in_app("/webhooks").await?;
         match self {
             Self::List => out.table(&client.get(&all).await?, COLUMNS)?,
-            Self::Create { url, events } => {
+            Self::Create { target, events } => {
                 let new = NewWebhook {
-                    url,
+                    url: target,
                     secret: None,
                     events,
                     retry: RetryProfile::default(),
