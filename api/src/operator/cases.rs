@@ -16,7 +16,7 @@ use super::manual_resolution::{note, signature};
 use super::transactions::full_view;
 use crate::openapi::Success;
 use crate::operations::note_transaction;
-use crate::state::ApiState;
+use crate::state::{ApiState, HttpSettings};
 
 /// The routes of cases.
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -94,7 +94,8 @@ async fn show(State(state): State<ApiState>, Id(id): Id<CaseId>) -> Answer {
 /// Close a case
 ///
 /// A case about an open attempt closes when the attempt is resolved. With the setting
-/// `operator.second_person`, a case about money that moved is closed in the console only.
+/// `operator.second_person`, a case about money that moved is closed in the console only, where one
+/// operator proposes and another one approves.
 #[utoipa::path(
     post,
     path = "/cases/{case}/close",
@@ -113,12 +114,10 @@ async fn close(
     let found = state.engine().case(id).await?;
     let found = found.ok_or_else(|| not_found("case"))?;
     note_transaction(found.transaction.id);
-    let reason = found.case.reason;
-    let is_about_money = reason.reports_money() || reason == CaseReason::AmbiguousProviderId;
-    if state.settings().second_person && is_about_money {
+    if needs_second_person(state.settings(), found.case.reason) {
         let message = "Operator tokens close no case about money in this installation: the case \
                        is still open.";
-        let hint = "An operator closes it in the console.";
+        let hint = "Two operators close it in the console: one proposes, the other approves.";
         return Err(second_person_needed(message, hint).into());
     }
     let closed = state
@@ -129,6 +128,12 @@ async fn close(
         "Case closed successfully",
         &CaseView::new(&closed, state.engine().clock().now()),
     )
+}
+
+/// Whether one person alone may not close a case with this reason.
+pub fn needs_second_person(settings: &HttpSettings, reason: CaseReason) -> bool {
+    let is_about_money = reason.reports_money() || reason == CaseReason::AmbiguousProviderId;
+    settings.second_person && is_about_money
 }
 
 const PER_PAGE: usize = 20;
@@ -148,7 +153,6 @@ mod tests {
     use super::*;
     use crate::checkout::tests::samples::{NOW, twice_tried};
     use crate::operator::tests::World;
-    use crate::state::HttpSettings;
 
     #[tokio::test]
     async fn no_token_closes_a_case_about_money_where_two_people_decide() {

@@ -11,7 +11,7 @@ mod auth;
 #[cfg(test)]
 mod auth_tests;
 mod callbacks;
-mod cases;
+pub mod cases;
 pub mod connections;
 pub mod contract;
 mod credentials;

@@ -129,12 +129,22 @@ impl Engine {
         operator: Operator,
         note: String,
     ) -> Result<CaseFound, EngineError> {
+        self.close_case_with(id, operator, note, Batch::new()).await
+    }
+
+    /// Closes a case. `also`: rows of the caller that are committed with it.
+    pub async fn close_case_with(
+        &self,
+        id: CaseId,
+        operator: Operator,
+        note: String,
+        also: Batch,
+    ) -> Result<CaseFound, EngineError> {
         let found = self.case(id).await?.ok_or(EngineError::NotFound)?;
         let command = signed(operator, Some(note), OperatorCommand::CloseCase(id));
-        let transaction = self
-            .registry()
-            .send(self, found.transaction.id, command)
-            .await?;
+        let order = CommandWithRows::with(command, also);
+        let about = found.transaction.id;
+        let transaction = self.registry().send_about(self, about, None, order).await?;
         CaseFound::of(id, transaction).ok_or(EngineError::NotFound)
     }
 

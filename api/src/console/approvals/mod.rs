@@ -1,10 +1,11 @@
 //! Proposals that a second person approves: their list, and one with the decision about it.
 //!
-//! Outcomes of manual resolutions are proposals of the installation. Payouts and routing rules are
-//! proposals of an account, on the pages of their app and environment. The person who made a
-//! proposal cannot decide about it. A token can neither propose nor decide: its owner may have a
-//! user of the console, too.
+//! Outcomes of manual resolutions and closings of cases are proposals of the installation. Payouts
+//! and routing rules are proposals of an account, on the pages of their app and environment. The
+//! person who made a proposal cannot decide about it. A token can neither propose nor decide: its
+//! owner may have a user of the console, too.
 
+pub mod closing;
 pub mod payout;
 pub mod resolution;
 pub mod routing;
@@ -13,6 +14,9 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
 use switchyard_core::ids::{AccountId, ApprovalId, UserId};
+use switchyard_core::transaction::Operator;
+use switchyard_store::Batch;
+use switchyard_system::trace::TraceContext;
 use switchyard_users::{
     Action, Approval, ApprovalState, Permit, Proposal, UsersError, proposing_action,
 };
@@ -31,6 +35,7 @@ const DECIDED_PAGES: usize = 20;
 /// Change that waits for a second person, or waited.
 enum Proposed {
     Resolution(resolution::Proposed),
+    Closing(closing::Proposed),
     Payout(payout::Proposed),
     Routing(routing::Proposed),
 }
@@ -43,6 +48,7 @@ impl Proposed {
     fn of(approval: &Approval) -> Option<Self> {
         match approval.kind.as_str() {
             resolution::KIND => read(approval).map(Self::Resolution),
+            closing::KIND => read(approval).map(Self::Closing),
             payout::KIND => read(approval).map(Self::Payout),
             routing::KIND => read(approval).map(Self::Routing),
             _ => None,
@@ -56,7 +62,7 @@ impl Proposed {
             scope.is_some_and(|scope| scope.app.id == app && scope.environment == environment)
         };
         match self {
-            Self::Resolution(_) => scope.is_none(),
+            Self::Resolution(_) | Self::Closing(_) => scope.is_none(),
             Self::Payout(one) => is_here(one.app, one.environment),
             Self::Routing(one) => {
                 is_here(one.app, one.environment) && page.may(Action::ViewRouting)
@@ -68,6 +74,7 @@ impl Proposed {
     const fn name(&self) -> &'static str {
         match self {
             Self::Resolution(_) => "console-resolve",
+            Self::Closing(_) => "console-case-close",
             Self::Payout(_) => "console-payout",
             Self::Routing(_) => "console-routing-rules",
         }
@@ -80,6 +87,11 @@ impl Proposed {
             Self::Resolution(_) => [
                 "console-proposal-one",
                 "console-approval-text",
+                "console-approval-own",
+            ],
+            Self::Closing(_) => [
+                "console-proposal-closing",
+                "console-approval-closing",
                 "console-approval-own",
             ],
             Self::Payout(_) => [
@@ -99,6 +111,7 @@ impl Proposed {
     fn subject(&self, page: &Page) -> String {
         match self {
             Self::Resolution(one) => one.transaction.to_string(),
+            Self::Closing(one) => one.case.to_string(),
             Self::Payout(one) => payout::amount(page, one),
             Self::Routing(one) => {
                 let count = u64::try_from(one.set.rules.len()).unwrap_or_default();
@@ -340,6 +353,7 @@ async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
     }];
     let seen = match &proposed {
         Proposed::Resolution(one) => resolution::show(page, &approval, one, &mut view).await?,
+        Proposed::Closing(one) => closing::show(page, &approval, one, &mut view).await?,
         Proposed::Payout(one) => payout::show(page, &approval, one, &mut view).await?,
         Proposed::Routing(one) => routing::show(page, &approval, one, &mut view).await?,
     };
@@ -448,6 +462,7 @@ async fn approve(page: &Page, id: &str, fields: &Fields) -> Decided {
         Proposed::Resolution(one) => {
             resolution::approve(page, permit, &approval, one, fields).await
         }
+        Proposed::Closing(one) => closing::approve(page, permit, &approval, one, fields).await,
         Proposed::Payout(one) => payout::approve(page, permit, &approval, one).await,
         Proposed::Routing(one) => routing::approve(page, permit, &approval, one).await,
     }
@@ -473,6 +488,43 @@ async fn withdraw(page: &Page, id: &str) -> Decided {
     match page.state.users().withdraw(&permit, approval.id).await {
         Ok(_) => Ok(Ok(address(page, &format!("/{id}?done=proposal-withdrawn")))),
         Err(error) => users_sentence(page, error).map(Err),
+    }
+}
+
+/// Signature of a change that two people make.
+fn signers(page: &Page, approval: &Approval, permit: &Permit) -> Operator {
+    Operator {
+        name: format!("{}, {}", name_of(page, approval.proposed_by), permit.name),
+        token: None,
+    }
+}
+
+/// Makes an approved change of the installation. `change` commits it with the rows that it gets,
+/// which store the approval. `done`: name of the notice after it.
+async fn carry_out<F>(
+    page: &Page,
+    permit: Permit,
+    id: ApprovalId,
+    done: &str,
+    change: impl FnOnce(Batch) -> F + Send + 'static,
+) -> Decided
+where
+    F: Future<Output = Result<(), Refused>> + Send,
+{
+    let (users, signed) = (page.state.users().clone(), permit.clone());
+    let execution = async move {
+        let mut batch = Batch::new();
+        let staged = users.stage_approval(&signed, id, &mut batch).await;
+        let (_, staged) = staged.map_err(NotExecuted::Users)?;
+        change(batch).await.map_err(NotExecuted::Change)?;
+        staged.committed();
+        Ok(())
+    };
+    // A separate task: the in-memory state is updated also when the client disconnects.
+    let executed = tokio::spawn(TraceContext::current().scope(execution)).await;
+    match executed.map_err(|_| Failed::Unavailable)? {
+        Ok(()) => Ok(Ok(address(page, &format!("/{id}?done={done}")))),
+        Err(why) => not_executed(page, &permit, id, why).await,
     }
 }
 

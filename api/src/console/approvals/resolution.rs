@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use switchyard_core::ids::{ApprovalId, TransactionId};
+use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{Operator, Transaction};
-use switchyard_engine::engine::{Engine, EngineError, ResolutionPreview};
-use switchyard_store::Batch;
-use switchyard_system::trace::TraceContext;
-use switchyard_users::{Approval, ApprovalState, Permit, Users};
+use switchyard_engine::engine::ResolutionPreview;
+use switchyard_users::{Approval, ApprovalState, Permit};
 
 use super::super::form::Fields;
 use super::super::installation::resolution::{
@@ -18,7 +16,7 @@ use super::super::installation::resolve::{found, to_transaction};
 use super::super::installation::sentence;
 use super::super::installation::view::View;
 use super::super::page::{Failed, Page};
-use super::{Decided, NotExecuted, address, impossible, name_of, not_executed};
+use super::{Decided, carry_out, impossible, name_of, signers};
 use crate::operator::Refused;
 use crate::operator::contract::transactions::Resolve;
 use crate::operator::manual_resolution::checked;
@@ -91,39 +89,13 @@ pub(super) async fn approve(
     if fields.text("seen") != number.to_string() {
         return Ok(Err(page.text().say("console-resolve-changed")));
     }
-    let signers = Operator {
-        name: format!("{}, {}", name_of(page, approval.proposed_by), permit.name),
-        token: None,
+    let signers = signers(page, approval, &permit);
+    let engine = page.state.engine().clone();
+    let resolve = async move |batch| {
+        let (note, resolution) = checked(proposed.resolve, &tx)?;
+        let resolved = engine.resolve_with(tx.id, signers, note, resolution, batch);
+        resolved.await?;
+        Ok(())
     };
-    let (users, engine) = (page.state.users().clone(), page.state.engine().clone());
-    let (id, signed) = (approval.id, permit.clone());
-    let execution = execute(users, engine, signed, id, tx, proposed, signers);
-    // A separate task: the in-memory state is updated also when the client disconnects.
-    let executed = tokio::spawn(TraceContext::current().scope(execution)).await;
-    match executed.map_err(|_| Failed::Unavailable)? {
-        Ok(()) => Ok(Ok(address(page, &format!("/{id}?done=approved")))),
-        Err(why) => not_executed(page, &permit, id, why).await,
-    }
-}
-
-/// Resolves the transaction and stores the approval in one commit.
-async fn execute(
-    users: Users,
-    engine: Engine,
-    permit: Permit,
-    id: ApprovalId,
-    tx: Arc<Transaction>,
-    proposed: Proposed,
-    signers: Operator,
-) -> Result<(), NotExecuted> {
-    let mut batch = Batch::new();
-    let staged = users.stage_approval(&permit, id, &mut batch).await;
-    let (_, staged) = staged.map_err(NotExecuted::Users)?;
-    let checked = checked(proposed.resolve, &tx).map_err(NotExecuted::Change)?;
-    let (note, resolution) = checked;
-    let resolved = engine.resolve_with(tx.id, signers, note, resolution, batch);
-    let resolved = resolved.await;
-    resolved.map_err(|error: EngineError| NotExecuted::Change(error.into()))?;
-    staged.committed();
-    Ok(())
+    carry_out(page, permit, approval.id, "approved", resolve).await
 }

@@ -4,12 +4,13 @@ use axum::extract::Path;
 use axum::response::Response;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::CaseId;
-use switchyard_core::transaction::CaseReason;
+use switchyard_core::transaction::{Case, CaseReason};
 use switchyard_records::{CaseFound, CaseQuery};
 use switchyard_users::Action;
 
 use super::super::actions::author;
 use super::super::answer;
+use super::super::approvals;
 use super::super::case_names::{case_name, reason_name, second_payments};
 use super::super::form::{Fields, Sent};
 use super::super::labels;
@@ -20,6 +21,7 @@ use super::resolution::can_resolve;
 use super::resolve::to_transaction;
 use super::view::{Alert, Choice, Fact, Form, Input, Row, Section, Table, Target, View};
 use crate::operations::note_transaction;
+use crate::operator::cases::needs_second_person;
 use crate::operator::manual_resolution::note;
 
 /// Cases on a page.
@@ -171,12 +173,13 @@ async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
         ..Section::default()
     }];
     if case.closed.is_none() && page.may(Action::HandleCases) {
-        view.sections.push(close_form(page, ""));
+        view.sections.push(close_form(page, case, ""));
     }
     Ok(view)
 }
 
-async fn found(page: &Page, id: &str) -> Result<CaseFound, Failed> {
+/// The case of that id.
+pub async fn found(page: &Page, id: &str) -> Result<CaseFound, Failed> {
     let id: CaseId = id.parse().map_err(|_| Failed::NotFound)?;
     let found = page.state.engine().case(id).await?;
     let found = found.ok_or(Failed::NotFound)?;
@@ -184,7 +187,14 @@ async fn found(page: &Page, id: &str) -> Result<CaseFound, Failed> {
     Ok(found)
 }
 
-fn evidence(page: &Page, found: &CaseFound) -> Vec<Fact> {
+/// Link to the page of a case.
+pub fn to_case(page: &Page, found: &CaseFound) -> Target {
+    let path = format!("installation/cases/{}", found.case.id);
+    Target::new(page, &path, "console-one-case")
+}
+
+/// What is known about a case.
+pub fn evidence(page: &Page, found: &CaseFound) -> Vec<Fact> {
     let (text, case, tx) = (page.text(), &found.case, &found.transaction);
     let language = text.language();
     let state = match case.closed {
@@ -220,15 +230,24 @@ fn evidence(page: &Page, found: &CaseFound) -> Vec<Fact> {
     facts
 }
 
-fn close_form(page: &Page, typed: &str) -> Section {
+/// Whether a second person approves the closing of `case`.
+fn has_second_person(page: &Page, case: &Case) -> bool {
+    needs_second_person(page.state.api().settings(), case.reason)
+}
+
+fn close_form(page: &Page, case: &Case, typed: &str) -> Section {
     let text = page.text();
+    let (about, label) = match has_second_person(page, case) {
+        true => ("console-case-close-proposal", "console-case-close-propose"),
+        false => ("console-case-close-text", "console-case-close"),
+    };
     Section {
         title: Some(text.say("console-case-close")),
-        text: Some(text.say("console-case-close-text")),
+        text: Some(text.say(about)),
         forms: vec![Form {
             name: "close",
             inputs: vec![Input::text(page, "note", "console-note", typed)],
-            label: text.say("console-case-close"),
+            label: text.say(label),
             ..Form::default()
         }],
         ..Section::default()
@@ -250,6 +269,9 @@ async fn close_case(page: &Page, id: &str, fields: &mut Fields) -> Result<Respon
     let typed = fields.text("note").to_owned();
     let engine = page.state.engine();
     let closed = match note(typed.clone()) {
+        Ok(note) if case.closed.is_none() && has_second_person(page, &case) => {
+            return propose(page, &case, note, fields).await;
+        }
         Ok(note) => {
             let closed = engine.close_case(case.id, author(&permit), note).await;
             closed.map_err(Into::into)
@@ -261,7 +283,7 @@ async fn close_case(page: &Page, id: &str, fields: &mut Fields) -> Result<Respon
         let mut view = one_view(page, id).await?;
         if case.closed.is_none() {
             view.sections.pop();
-            view.sections.push(close_form(page, &typed));
+            view.sections.push(close_form(page, &case, &typed));
         }
         return Ok(view.refused(page, error));
     }
@@ -272,4 +294,31 @@ async fn close_case(page: &Page, id: &str, fields: &mut Fields) -> Result<Respon
     fields.took_effect();
     let to = format!("installation/cases/{}?done=case-closed", case.id);
     Ok(page.go(&page.link(&to)))
+}
+
+/// Proposes to close `case`.
+async fn propose(
+    page: &Page,
+    case: &Case,
+    note: String,
+    fields: &mut Fields,
+) -> Result<Response, Failed> {
+    let permit = page.permit(Action::ResolveManually)?;
+    let proposed = approvals::closing::Proposed {
+        case: case.id,
+        note: note.clone(),
+    };
+    let kind = approvals::closing::KIND;
+    match approvals::propose(page, &permit, kind, &proposed, note.clone()).await? {
+        Some(response) => {
+            fields.took_effect();
+            Ok(response)
+        }
+        None => {
+            let mut view = one_view(page, &case.id.to_string()).await?;
+            view.sections.pop();
+            view.sections.push(close_form(page, case, &note));
+            Ok(view.refused(page, page.text().say("console-proposal-invalid")))
+        }
+    }
 }

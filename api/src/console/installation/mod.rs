@@ -6,7 +6,7 @@
 
 mod accounts;
 mod audit;
-mod cases;
+pub mod cases;
 pub mod dashboard;
 mod gateways;
 mod rates;

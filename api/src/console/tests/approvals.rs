@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use switchyard_core::ids::TransactionId;
-use switchyard_core::transaction::{State, Transaction};
+use switchyard_core::ids::{CaseId, TransactionId};
+use switchyard_core::transaction::{AttemptState, CaseReason, State, Transaction};
 use switchyard_engine::testing::TestEngineBuilder;
 use switchyard_gateway_host::Gateways;
 use switchyard_records as records;
@@ -269,4 +269,77 @@ async fn a_proposal_is_rejected_withdrawn_or_expires_without_effect() {
     let page = world.get(&path, &grace).await;
     assert!(page.body.contains("Expired") && !page.body.contains("value=\"approve\""));
     assert_eq!(world.transaction(id).await.state, State::InDoubt);
+}
+
+impl World {
+    /// A case of a payment that failed. Returns its path.
+    async fn with_case(&self, reason: CaseReason) -> (CaseId, String) {
+        let mut tx = samples::twice_tried(AttemptState::Declined, reason);
+        (tx.app, tx.state) = (self.test.keys.app, State::Cancelled);
+        let step = records::Step {
+            before: None,
+            after: &tx,
+            events: &[],
+        };
+        let mut batch = Batch::new();
+        records::write(&mut batch, &step).unwrap();
+        self.test.engine.store().commit(batch).await.unwrap();
+        let id = tx.cases[0].id;
+        (id, format!("/console/installation/cases/{id}"))
+    }
+
+    /// Sends the form that closes a case.
+    async fn close(&self, path: &str, cookie: &str) -> Shown {
+        let page = self.get(path, cookie).await;
+        let fields = [("do", "close"), ("note", "Returned on 28 November")];
+        self.submit(&page, path, cookie, &fields).await
+    }
+
+    /// The signature of the closed case.
+    async fn closed_by(&self, id: CaseId) -> Option<String> {
+        let found = self.test.engine.case(id).await.unwrap().unwrap();
+        found.case.closed.map(|closed| closed.by.name)
+    }
+}
+
+#[tokio::test]
+async fn two_people_close_a_case_about_money() {
+    let (world, otto) = World::with_two_people().await;
+    let (case, path) = world.with_case(CaseReason::Surplus).await;
+    let page = world.get(&path, &otto).await;
+    assert!(page.body.contains("A second operator approves the closing"));
+    let proposed = world.close(&path, &otto).await;
+    let proposed = proposed.leads_to();
+    assert!(proposed.ends_with("?done=proposed"), "{proposed}");
+    let path = proposed.split('?').next().unwrap();
+    assert_eq!(world.closed_by(case).await, None);
+    let grace = world.colleague(&otto, Role::Operator).await;
+    let page = world.get(path, &grace).await;
+    assert!(page.body.contains("Returned on 28 November"));
+    let seen = page.field("seen");
+    let approve = [("do", "approve"), ("seen", seen.as_str())];
+    let refused = world.decide(path, &otto, &approve).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let old = [("do", "approve"), ("seen", "999")];
+    let refused = world.decide(path, &grace, &old).await;
+    assert!(refused.body.contains("The case has changed"));
+    assert_eq!(world.closed_by(case).await, None);
+    let approved = world.decide(path, &grace, &approve).await;
+    assert_eq!(approved.leads_to(), format!("{path}?done=case-closed"));
+    let signed = world.closed_by(case).await;
+    assert_eq!(signed.as_deref(), Some("Ada Lovelace, Grace Hopper"));
+}
+
+#[tokio::test]
+async fn one_person_closes_a_case_about_no_money_or_where_one_decides() {
+    let (world, otto) = World::with_two_people().await;
+    let (case, path) = world.with_case(CaseReason::NoFinalAnswer).await;
+    let closed = world.close(&path, &otto).await;
+    let closed = closed.leads_to();
+    assert!(closed.ends_with("?done=case-closed"), "{closed}");
+    assert!(world.closed_by(case).await.is_some());
+    let (world, otto) = World::with_operator().await;
+    let (case, path) = world.with_case(CaseReason::Surplus).await;
+    world.close(&path, &otto).await;
+    assert!(world.closed_by(case).await.is_some());
 }
