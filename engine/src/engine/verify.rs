@@ -46,7 +46,7 @@ impl Engine {
         let mut live = self.watch(id);
         let answers = live.borrow_and_update().answers;
         let after = self.registry().send(self, id, command).await?;
-        // Another commit may have changed it meanwhile, which starts no query.
+        // The commit of another transaction may have changed it, which starts no query.
         let is_asked = |attempt: &Attempt| {
             let known = before.attempt(attempt.id);
             known.is_none_or(|known| known.last_query_at != attempt.last_query_at)

@@ -137,7 +137,7 @@ async fn an_actor_that_holds_its_transaction_sees_the_case_that_another_commit_o
     }
 }
 
-/// Its copy is old, and no commit of its own conflicts.
+/// The copy of the actor is old, and no commit of its own conflicts.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_actor_that_changes_nothing_answers_with_the_case_that_another_commit_opened() {
     let (first, second) = (answered(1, false, unknown()), answered(2, false, unknown()));

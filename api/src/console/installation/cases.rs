@@ -193,7 +193,7 @@ pub fn to_case(page: &Page, found: &CaseFound) -> Target {
     Target::new(page, &path, "console-one-case")
 }
 
-/// What is known about a case.
+/// Facts about a case.
 pub fn evidence(page: &Page, found: &CaseFound) -> Vec<Fact> {
     let (text, case, tx) = (page.text(), &found.case, &found.transaction);
     let language = text.language();

@@ -368,7 +368,7 @@ fn standing(charges: &[Charge]) -> Option<usize> {
     charges.iter().rposition(|charge| !charge.is_taken_back)
 }
 
-/// A provider names all that it has received: a smaller sum may be an older report.
+/// A provider names the total of the received money: a smaller sum may be an older report.
 fn larger(reported: Option<Amount>, known: Option<Amount>) -> Option<Amount> {
     match (reported, known) {
         (Some(reported), Some(known))

@@ -132,7 +132,7 @@ impl Transaction {
         charges.any(|(_, charge)| charge.has_unreadable() && self.is_kept(charge))
     }
 
-    /// Whether a charge stands, or was sent: nobody sends the money of a payout again.
+    /// Whether a charge stands, or is of a payout: a payout that was taken back is not sent again.
     fn is_kept(&self, charge: &Charge) -> bool {
         !charge.is_taken_back || self.kind() == Kind::Payout
     }

@@ -133,8 +133,8 @@ impl Evidence {
     }
 }
 
-/// Opens a case about `attempt`, unless the same evidence has one already. A case that is open takes
-/// a larger amount of the same money in, and names a smaller one beside it.
+/// Opens a case about `attempt`, unless the same evidence has one already. An open case takes a
+/// larger amount of the same money in, and names a smaller one beside it.
 pub(super) fn open(
     tx: &Transaction,
     attempt: &Attempt,

@@ -50,7 +50,7 @@ fn an_unreadable_amount_of_another_charge_is_not_left_out_of_the_sum() {
     tell(&mut world, first, [success(Captured::Unreadable)]);
     assert_eq!(known(&world), ("$ 10.00 + ?".to_owned(), None));
     tell(&mut world, first, [reversed("P1")]);
-    // What was taken back is a part of the sum that was reported.
+    // The money that was taken back is a part of the reported sum.
     assert_eq!(world.tx.taken_back(), TakenBack::Part);
     assert_eq!(known(&world), ("$ 10.00 + ?".to_owned(), None));
     assert_eq!(world.tx.kept().unwrap().single(), Some(amount(1_000)));
