@@ -25,6 +25,7 @@ use super::answer;
 use super::form::{Fields, Sent};
 use super::installation::view::{Alert, Fact, Form, Input, Row, Section, Table, Target, View};
 use super::page::{Failed, Page, Scope, Scoped, SignedIn};
+use crate::operator::Refused;
 use crate::proposals::{self, NotExecuted, read};
 
 /// Decided proposals on the list.
