@@ -88,8 +88,9 @@ async fn generated_requests_of_users_meet_no_fault_and_no_undocumented_response(
 /// Account of the development server's owner, and a token with all actions that a token may have.
 async fn account_token(server: &Server) -> anyhow::Result<(String, String)> {
     let owner = json!({ "email": "owner@example.com", "password": "violet-teapots-locally" });
-    let signed_in = server.stranger().post("/account/v1/sign-in", &owner);
-    let signed_in = signed_in.await?.expect(201)?;
+    let stranger = server.stranger();
+    let signed_in = stranger.post("/account/v1/sign-in", &owner).await?;
+    let signed_in = signed_in.expect(201)?;
     let owner = server.stranger().with_key(signed_in.data("token")?);
     let apps = owner.get("/account/v1/apps").await?.expect(200)?;
     let account = apps.body["data"][0]["account"].as_str().context("an app")?;
