@@ -241,6 +241,7 @@ money-seen = Coins worth { $seen } were seen on the chain. They are not confirme
 money-seen-more = In all, coins worth { $seen } were seen on the chain; not all of them are confirmed yet.
 money-part = Part of it arrived: { $received } of { $asked }. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
 money-all = We have received { $received }. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
+money-reported = The provider has reported { $received }, and its reports contradict each other. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
 money-and-unreadable = and an amount that cannot be read
 money-unreadable = The provider has reported money, and its amount cannot be read. Please do not pay again before { $merchant } has checked the payment with its reference.
 money-unknown = It is not certain yet whether money was taken. Please do not pay again before { $merchant } has checked the payment with its reference.

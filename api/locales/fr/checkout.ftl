@@ -241,6 +241,7 @@ money-seen = L’équivalent de { $seen } a été vu sur la chaîne. Ce montant 
 money-seen-more = Au total, l’équivalent de { $seen } a été vu sur la chaîne ; tout n’est pas encore confirmé.
 money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
 money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
+money-reported = Le prestataire a annoncé { $received }, et ses annonces se contredisent. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
 money-and-unreadable = et un montant illisible
 money-unreadable = Le prestataire a annoncé de l’argent reçu, d’un montant illisible. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
 money-unknown = Il n’est pas encore certain que de l’argent ait été prélevé. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.

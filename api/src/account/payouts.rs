@@ -3,6 +3,7 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use serde_json::Value;
 use switchyard_core::ids::{ApprovalId, TransactionId};
 use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::Caller;
@@ -89,15 +90,18 @@ async fn propose(
     }
     new.check(state, caller)?;
     let (console, account) = (&scope.place.sender.console, Some(scope.place.account));
-    if let Some(id) = payout::open_with_key(&console.users, account, caller, &key) {
-        return proposed(id);
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    match payout::open_with_key(&console.users, account, caller, &key) {
+        Some((id, ordered)) if ordered == request => return proposed(id),
+        Some(_) => return Err(body_differs().into()),
+        None => {}
     }
     let (app, environment) = (caller.app.id, caller.environment);
     let payload = payout::Proposed {
         app,
         environment,
         key,
-        request: serde_json::from_slice(body).unwrap_or_default(),
+        request,
     };
     let proposal = Proposal {
         kind: payout::KIND.to_owned(),
@@ -107,6 +111,12 @@ async fn propose(
     let path = |id| proposals::page_path(app, environment, id);
     let id = proposals::propose(state, console, permit, proposal, path).await?;
     proposed(id)
+}
+
+fn body_differs() -> Problem {
+    let message = "This Idempotency-Key was used for another request: the body differs";
+    Problem::new(ErrorCode::IdempotencyBodyDiffers, message)
+        .hint("Use a new key for a new request, and the same body with the same key.")
 }
 
 fn made(id: TransactionId) -> Answer {

@@ -49,6 +49,7 @@ impl PageContext {
         let sentence = match self.tx.taken_back() {
             TakenBack::All => "money-taken-back",
             TakenBack::Part => "money-partly-taken-back",
+            TakenBack::Nothing if self.tx.is_received_sum_disputed() => "money-reported",
             TakenBack::Nothing if received.is_part() => "money-part",
             TakenBack::Nothing => "money-all",
         };

@@ -84,7 +84,7 @@ impl Api {
         }
     }
 
-    /// What a server that does not serve the API is told.
+    /// Message about a server that does not serve the API.
     const fn elsewhere(self) -> &'static str {
         match self {
             Self::Operator => {

@@ -49,22 +49,21 @@ pub fn needs_second_person(caller: &Caller, new: &NewPayout) -> bool {
     settings.is_needed_for_payout(caller.environment, new.amount)
 }
 
-/// Open proposal of an order that was sent before, under the same key.
+/// Open proposal of an order that was sent before, under the same key, and its request.
 pub fn open_with_key(
     users: &Users,
     account: Option<AccountId>,
     caller: &Caller,
     key: &str,
-) -> Option<ApprovalId> {
-    let open = users.open_approvals(account);
-    let is_same = |approval: &Approval| {
-        let proposed = read::<Proposed>(approval).filter(|_| approval.kind == KIND);
-        proposed.is_some_and(|it| {
-            it.key == key && it.app == caller.app.id && it.environment == caller.environment
-        })
-    };
-    let same = open.iter().find(|approval| is_same(approval));
-    same.map(|approval| approval.id)
+) -> Option<(ApprovalId, Value)> {
+    let mut open = users.open_approvals(account).into_iter();
+    open.find_map(|approval| {
+        let proposed = read::<Proposed>(&approval).filter(|_| approval.kind == KIND)?;
+        let is_same = proposed.key == key
+            && proposed.app == caller.app.id
+            && proposed.environment == caller.environment;
+        is_same.then_some((approval.id, proposed.request))
+    })
 }
 
 /// The payout that the first request with the same key made.

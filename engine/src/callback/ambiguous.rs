@@ -73,7 +73,10 @@ fn is_news(tx: &Transaction, attempt: AttemptId, read: &CallbackReport) -> bool 
 
 /// The money that the callback reports.
 fn reported(tx: &Transaction, attempt: &Attempt, read: &CallbackReport) -> Option<Captured> {
-    match read.outcome(tx.id, attempt.amount)? {
+    match read
+        .outcome(tx.id, attempt.amount)
+        .filter(Outcome::reports_money)?
+    {
         Outcome::Succeeded { amount, .. } => Some(amount),
         Outcome::Pending { received, .. } => received.map(Captured::Named),
         Outcome::Declined(_) | Outcome::NotSent { .. } | Outcome::Unknown { .. } => None,

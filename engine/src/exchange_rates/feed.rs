@@ -59,7 +59,7 @@ pub enum FeedError {
         "the answer is not of the shape {{\"base\": \"EUR\", \"rates\": {{\"USD\": 1.08}}}}: {0}"
     )]
     Shape(String),
-    #[error("no value of the source of the rates is a rate ({0} are none): see the held rates")]
+    #[error("none of the {0} values is a usable rate: see the held rates")]
     NoneUsable(usize),
 }
 

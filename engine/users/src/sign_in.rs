@@ -156,8 +156,9 @@ impl Users {
         live.map(|live| live.current()).collect()
     }
 
-    /// Ends one of the sender's own sessions.
+    /// Ends one of the sender's own sessions. A token cannot sign its owner out.
     pub async fn end_session(&self, who: &Identity, id: SessionId) -> Result<(), UsersError> {
+        who.session().ok_or(Refusal::NeedsPerson)?;
         let gate = self.gate().await;
         let user = self.live_user(who)?.id;
         let is_own = {
@@ -175,8 +176,10 @@ impl Users {
             .await
     }
 
-    /// Ends all of the sender's sessions but that of the request. Returns how many.
+    /// Ends all of the sender's sessions but that of the request. Returns how many. A token cannot
+    /// sign its owner out.
     pub async fn end_other_sessions(&self, who: &Identity) -> Result<usize, UsersError> {
+        who.session().ok_or(Refusal::NeedsPerson)?;
         let gate = self.gate().await;
         let user = self.live_user(who)?.id;
         let mut batch = Batch::new();

@@ -1,8 +1,7 @@
 //! State key: the bytes that tell two worlds apart, and the world that they stand for.
 //!
 //! Each struct is taken apart field by field. A new field does not compile until it is decided
-//! whether it counts. A field that no rule reads is left out: it is constant in the decoded
-//! world.
+//! whether it counts. A field that no rule reads is left out: it is constant after decoding.
 
 use crate::base::{
     IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, connection_of, earlier, id_number,
@@ -42,8 +41,7 @@ pub fn encode(world: &World, key: &mut Vec<u8>) {
         key.extend(successes.to_le_bytes());
         key.push(flags([declined, closed, part]));
     }
-    key.push(liar.map_or(0, |liar| liar + 1));
-    key.push(*deaths);
+    key.extend([liar.map_or(0, |liar| liar + 1), *deaths]);
     key.extend(named);
 }
 
@@ -381,25 +379,14 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
     } = charge;
     key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
     key.push(amount.map_or(0, |amount| Sum::of(amount) as u8 + 1));
-    key.push(flags([
-        *is_part,
-        *is_recorded,
-        *is_unclear,
-        *is_disputed,
-        *is_taken_back,
-    ]));
+    key.push(flags([*is_part, *is_recorded]));
+    key.push(flags([*is_unclear, *is_disputed, *is_taken_back]));
 }
 
 fn read_charge(read: &mut Reader<'_>) -> Charge {
     let [id, amount] = [0; 2].map(|_| read.byte().checked_sub(1));
-    let [
-        is_part,
-        is_recorded,
-        is_unclear,
-        is_disputed,
-        is_taken_back,
-        ..,
-    ] = read.flags();
+    let [is_part, is_recorded, ..] = read.flags();
+    let [is_unclear, is_disputed, is_taken_back, ..] = read.flags();
     Charge {
         id: id.map(|id| IDS[usize::from(id)].to_owned()),
         amount: amount.map(|sum| Sum::NAMED[usize::from(sum)].amount()),

@@ -107,7 +107,7 @@ async fn a_second_payment_that_was_taken_back_is_not_received_any_more() {
             html(receipt::page(&context)).await,
         ] {
             assert!(page.contains(says) && !page.contains(never), "{page}");
-            assert_eq!(page.contains("Reported by the provider"), is_back);
+            assert_eq!(page.contains("Sum of the provider’s reports"), is_back);
         }
     }
 }

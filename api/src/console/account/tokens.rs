@@ -142,12 +142,16 @@ async fn make(page: &Page, fields: &mut Fields) -> Result<Response, Failed> {
         days: fields.text("days").to_owned(),
         actions: fields.all("action").filter_map(Action::of).collect(),
     };
-    let days = typed.days.parse().unwrap_or(DAYS[0]);
+    // Of no days, which is refused beside the field.
+    let days: u64 = typed.days.trim().parse().unwrap_or_default();
     let request = TokenRequest {
         name: typed.name.clone(),
         account,
         actions: typed.actions.clone(),
-        expires_at: page.state.now().plus(Duration::from_secs(days * DAY)),
+        expires_at: page
+            .state
+            .now()
+            .plus(Duration::from_secs(days.saturating_mul(DAY))),
     };
     match page.state.users().create_token(who, request).await {
         Ok(made) => {

@@ -163,7 +163,7 @@ async fn propose(
         return refused(page, draft, &error);
     }
     let account = page.scope().map(|scope| scope.app.account);
-    if let Some(id) = open_with_key(page.state.users(), account, &caller, &key) {
+    if let Some((id, _)) = open_with_key(page.state.users(), account, &caller, &key) {
         let to = format!("approvals/{id}?done=proposed");
         return Ok(page.go(&page.in_scope(&to)));
     }

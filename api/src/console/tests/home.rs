@@ -124,7 +124,7 @@ async fn the_home_page_states_numbers_rates_and_sums_that_agree() {
         "Why payments fail",
         "1. Not enough money",
         "1 100%",
-        "1 payment with an unknown outcome USD 25.00 may have moved.",
+        "1 payment whose money is uncertain USD 25.00 may have moved.",
         // Money of the open attempts: the rest of the part, and its part as other money.
         "Other money",
         "15.00 10.00 25.00",

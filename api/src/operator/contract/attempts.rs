@@ -61,7 +61,7 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Amount>,
     pub fees: Option<Amount>,
-    /// Money that the provider reported, each charge by its latest report.
+    /// Money that the provider reported, the largest sum of each charge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charges: Vec<Charge>,
     /// Scheduled queries so far.

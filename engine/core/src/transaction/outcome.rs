@@ -53,10 +53,10 @@ pub enum Captured {
 
 impl Outcome {
     /// Whether the provider reports that money moved, all of it or a part.
-    pub const fn reports_money(&self) -> bool {
+    pub fn reports_money(&self) -> bool {
         match self {
             Self::Succeeded { .. } => true,
-            Self::Pending { received, .. } => received.is_some(),
+            Self::Pending { received, .. } => received.is_some_and(|sum| sum.minor() > 0),
             Self::Declined(_) | Self::NotSent { .. } | Self::Unknown { .. } => false,
         }
     }

@@ -18,15 +18,15 @@ pub(super) fn decide(
     context: &Context,
 ) -> Result<Vec<Event>, Refusal> {
     let attempt = tx.attempt(id).ok_or(Refusal::UnknownAttempt(id))?;
-    let sum = |captured| success::sum(success::amount(captured, attempt));
-    let reported = reported.map(|captured| format!(", and reported {} under it", sum(captured)));
+    let amount = reported.and_then(|captured| success::amount(captured, attempt));
+    let reported = reported.map(|_| format!(", and reported {} under it", success::sum(amount)));
     let evidence = Evidence {
         reason: CaseReason::AmbiguousProviderId,
         detail: format!(
             "the provider uses its id {provider_id} for another attempt of this connection, too{}",
             reported.unwrap_or_default()
         ),
-        amount: None,
+        amount,
         before: None,
         provider_id: Some(provider_id),
     };

@@ -117,19 +117,12 @@ impl Evidence {
 
     /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
     /// money that was reported after it; a closed one covers only a reversal with the same id,
-    /// since any other may be new. A closed case about a shared id covers only the sum that it
-    /// names.
+    /// since any other may be new.
     fn is_covered_by(&self, tx: &Transaction, case: &Case) -> bool {
-        match self.reason {
-            CaseReason::SuccessContradicted => {
-                let is_same = self.provider_id.is_some() && self.provider_id == case.provider_id;
-                !tx.is_superseded(case) && (case.closed.is_none() || is_same)
-            }
-            CaseReason::AmbiguousProviderId => {
-                case.closed.is_none() || case.detail.starts_with(&self.detail)
-            }
-            _ => true,
-        }
+        self.reason != CaseReason::SuccessContradicted
+            || (!tx.is_superseded(case)
+                && (case.closed.is_none()
+                    || (self.provider_id.is_some() && self.provider_id == case.provider_id)))
     }
 }
 
