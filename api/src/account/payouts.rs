@@ -93,7 +93,7 @@ async fn propose(
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     match payout::open_with_key(&console.users, account, caller, &key) {
         Some((id, ordered)) if ordered == request => return proposed(id),
-        Some(_) => return Err(body_differs().into()),
+        Some(_) => return Err(ApiError::from(body_differs()).into()),
         None => {}
     }
     let (app, environment) = (caller.app.id, caller.environment);
