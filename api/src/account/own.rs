@@ -105,7 +105,7 @@ async fn sessions(sender: Sender) -> Answer {
 
 /// End one of the sender's sessions
 ///
-/// For every session. A session may end itself; a token ends none.
+/// For people in a session. A session may end itself; a token ends none.
 #[utoipa::path(
     delete,
     path = "/sessions/{session}",
@@ -121,7 +121,7 @@ async fn end_session(sender: Sender) -> Answer {
 
 /// End the sender's other sessions
 ///
-/// All but the one that sends the request. For every session; a token ends none.
+/// All but the one that sends the request. For people in a session; a token ends none.
 #[utoipa::path(
     delete,
     path = "/sessions",
