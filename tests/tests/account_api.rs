@@ -85,6 +85,21 @@ async fn an_order_with_one_key_makes_one_payout_also_in_the_merchant_api() -> an
     Ok(())
 }
 
+/// A person with the role finance, who was invited and has signed in.
+async fn invited(server: &Server, owner: &Client, account: &str) -> anyhow::Result<Client> {
+    let team = format!("/account/v1/accounts/{account}/team");
+    let new = json!({ "email": "grace@example.com", "name": "Grace", "role": "finance" });
+    let invited = owner.post(&team, &new).await?.expect(201)?;
+    let link = invited.data("url")?.to_owned();
+    let page = &link[link.find("/console/").context("a path")?..];
+    let fields = [("password", PASSWORD), ("name", "Grace Hopper")];
+    server.stranger().post_form(page, &fields).await?;
+    let body = json!({ "email": "grace@example.com", "password": PASSWORD });
+    let signed_in = server.stranger().post("/account/v1/sign-in", &body).await?;
+    let signed_in = signed_in.expect(201)?;
+    Ok(server.stranger().with_key(signed_in.data("token")?))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_people_decide_about_a_payout_and_a_token_is_none() -> anyhow::Result<()> {
     let server = Server::start(Setup::default()).await?;
@@ -97,19 +112,7 @@ async fn two_people_decide_about_a_payout_and_a_token_is_none() -> anyhow::Resul
     let second = json!({ "settings": { "second_person": { "payouts_above": { "USD": "10" } } } });
     let path = format!("/operator/v1/apps/{app}");
     operator.patch(&path, &second).await?.expect(200)?;
-    let team = format!("/account/v1/accounts/{account}/team");
-    let new = json!({ "email": "grace@example.com", "name": "Grace", "role": "finance" });
-    let invited = owner.post(&team, &new).await?.expect(201)?;
-    let link = invited.data("url")?.to_owned();
-    let page = &link[link.find("/console/").context("a path")?..];
-    let fields = [("password", PASSWORD), ("name", "Grace Hopper")];
-    server.stranger().post_form(page, &fields).await?;
-    let body = json!({ "email": "grace@example.com", "password": PASSWORD });
-    let signed_in = server.stranger().post("/account/v1/sign-in", &body).await?;
-    let grace = server
-        .stranger()
-        .with_key(signed_in.expect(201)?.data("token")?);
-
+    let grace = invited(&server, &owner, &account).await?;
     let token = token(&owner, &account, &["create_payout"]).await?;
     let scope = format!("/account/v1/apps/{app}/live");
     let (path, order) = (format!("{scope}/payouts"), client::payout("Wages", PAYS));
@@ -129,6 +132,9 @@ async fn two_people_decide_about_a_payout_and_a_token_is_none() -> anyhow::Resul
         again.data("approval")? == id,
         "the same order is the same proposal"
     );
+    let other = client::payout("Other wages", PAYS);
+    let changed = owner.post_keyed(&path, &other, "order-1").await?;
+    ensure!(changed.status == 422, "{changed:?}");
     let approve = format!("{scope}/approvals/{id}/approve");
     let own = owner.post(&approve, &json!({})).await?;
     ensure!(own.status == 409, "the proposer decides nothing: {own:?}");
