@@ -67,7 +67,7 @@ pub fn head() -> OpenApi {
     head
 }
 
-/// What an API says of all of its operations.
+/// Description that all operations of an API share.
 pub struct Rules {
     /// Name of the security scheme of the token.
     pub scheme: &'static str,
