@@ -62,8 +62,10 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
         return vec![ErrorCode::SignInRefused, ErrorCode::ResourceNotFound];
     }
     let mut codes = vec![ErrorCode::AccountTokenInvalid, ErrorCode::ResourceNotFound];
-    let is_of_token = path.ends_with("/tokens") || path.contains("/tokens/");
-    if path.contains("/apps/") || path.contains("/accounts/") || is_of_token {
+    let is_of_user = ["tokens", "sessions"]
+        .iter()
+        .any(|own| path.split('/').any(|part| part == *own));
+    if path.contains("/apps/") || path.contains("/accounts/") || is_of_user {
         codes.extend([
             ErrorCode::RoleNotAllowed,
             ErrorCode::ActionNotInToken,

@@ -375,9 +375,12 @@ pub const CALLBACKS_REMEMBERED: usize = 10_000;
 /// effect. The oldest are removed; the counters remain, and the next query finds the same facts.
 pub const CALLBACKS_UNMATCHED: usize = 2_000;
 pub const CALLBACKS_REFUSED: usize = 1_000;
-/// Stored callbacks of one transaction, and those that may cause a query. A provider sends a
-/// handful.
+/// Stored callbacks of one transaction, and those that may cause a query at once. A provider sends
+/// a handful.
 pub const CALLBACKS_PER_TRANSACTION: usize = 100;
+/// Minimum time between two queries about an ended attempt because of unverified callbacks beyond
+/// that number: strangers neither cause a flood of queries nor keep the provider from being heard.
+pub const CALLBACK_CROWD_PAUSE: Duration = Duration::from_secs(60);
 /// Tries of a callback at a gateway that fails, and the time that a callback waits for a gateway
 /// that is not loaded.
 pub const CALLBACK_TRIES: u32 = 4;

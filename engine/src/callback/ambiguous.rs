@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use super::crowd::{covered_or_later, is_beyond_limit};
 use super::row::Callback;
-use super::verdict::{Hint, Verdict, hint, is_crowded, matched};
+use super::verdict::{Hint, Verdict, hint, matched};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::AttemptId;
 use switchyard_core::time::Timestamp;
@@ -20,13 +21,13 @@ pub(super) async fn query(
     attempts: Vec<AttemptKey>,
     read: &CallbackReport,
 ) -> Result<Verdict, EngineError> {
-    if let (false, None, Some((id, attempt))) =
-        (read.is_trusted(), callback.transaction, attempts.first())
-    {
-        if is_crowded(engine, *id).await? {
-            return Ok(Verdict::Forget);
-        }
+    let mut is_one_too_many = false;
+    if let (false, Some((id, attempt))) = (read.is_trusted(), attempts.first()) {
+        is_one_too_many = is_beyond_limit(engine, callback, *id).await?;
         (callback.transaction, callback.attempt) = (Some(*id), Some(*attempt));
+        if is_one_too_many && let Some(verdict) = covered_or_later(engine, callback, *id) {
+            return Ok(verdict);
+        }
     }
     // Before any query: one that is not answered must leave no attempt open to another payment.
     let mut in_question = Vec::new();
@@ -58,6 +59,7 @@ pub(super) async fn query(
             at,
             note: WHY.to_owned(),
         },
+        None if is_one_too_many => Verdict::Forget,
         None => matched(format!("{WHY} Each was queried by our reference.")),
     })
 }

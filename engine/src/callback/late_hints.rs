@@ -30,9 +30,10 @@ pub(super) async fn ask(
     }
     // Many hints lead to one query. A query in the timeline is no proof: a crash or a store error
     // may have prevented its result from being stored.
+    let since = engine.callbacks().reserved_query(callback);
     if engine
         .callbacks()
-        .was_queried_since(attempt.id, callback.received_at)
+        .was_queried_since(attempt.id, since.unwrap_or(callback.received_at))
     {
         return end("The attempt has ended, and the provider was asked since.");
     }

@@ -15,11 +15,14 @@
 //!   version of the gateway reads it once more.
 //! - The disk cannot fill up: the arrival rate, the waiting bytes and the number of kept callbacks
 //!   are limited for each connection. Nothing is stored for an unknown connection.
+//! - Strangers silence no provider: beyond the limit of an ended attempt, its unverified callbacks
+//!   still lead to a query, once a minute.
 //!
 //! Leaves out: scheduled status queries. They run as if there were no callbacks.
 
 mod ambiguous;
 mod apply;
+mod crowd;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod late_hints;

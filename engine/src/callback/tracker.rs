@@ -8,12 +8,12 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 
 use super::queue::CallbackQueue;
-use super::row::CallbackState;
+use super::row::{Callback, CallbackState};
 use crate::queue::Queue;
-use switchyard_core::ids::{AttemptId, ConnectionId};
+use switchyard_core::ids::{AttemptId, CallbackId, ConnectionId, TransactionId};
 use switchyard_core::limits::{
-    CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE, CALLBACKS_REMEMBERED,
-    CALLBACKS_WAITING_BYTES,
+    CALLBACK_CROWD_PAUSE, CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE,
+    CALLBACKS_REMEMBERED, CALLBACKS_WAITING_BYTES,
 };
 use switchyard_core::time::Timestamp;
 
@@ -30,6 +30,9 @@ pub(crate) struct CallbackTracker {
     none_at_start: AtomicBool,
     /// Time of the last query about each ended attempt. Set once the result has been processed.
     heard: Mutex<HashMap<AttemptId, Timestamp>>,
+    /// Of each transaction with too many callbacks, the one that causes the next query, and its
+    /// time.
+    crowds: Mutex<HashMap<TransactionId, (CallbackId, Timestamp)>>,
 }
 
 #[derive(Default)]
@@ -58,6 +61,7 @@ impl Default for CallbackTracker {
             park: AtomicU64::new(0),
             none_at_start: AtomicBool::new(false),
             heard: Mutex::default(),
+            crowds: Mutex::default(),
         }
     }
 }
@@ -110,6 +114,35 @@ impl CallbackTracker {
     pub(super) fn was_queried_since(&self, attempt: AttemptId, since: Timestamp) -> bool {
         let heard = self.heard.lock();
         heard.get(&attempt).is_some_and(|at| *at >= since)
+    }
+
+    /// Time of the query that an unverified callback of a transaction with too many of them causes.
+    /// `None`: another callback causes a query that is still to come, and that covers this one.
+    pub(super) fn reserve_query(
+        &self,
+        transaction: TransactionId,
+        callback: CallbackId,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let mut crowds = self.crowds.lock();
+        let last = match crowds.get(&transaction) {
+            Some((holder, at)) if *holder == callback => return Some(*at),
+            Some((_, at)) if *at > now => return None,
+            last => last.map(|(_, at)| *at),
+        };
+        let at = last.map_or(now, |last| last.plus(CALLBACK_CROWD_PAUSE).max(now));
+        if crowds.len() >= CALLBACKS_REMEMBERED {
+            crowds.retain(|_, (_, at)| *at > now);
+        }
+        crowds.insert(transaction, (callback, at));
+        Some(at)
+    }
+
+    /// Time of the query that is reserved for the callback.
+    pub(super) fn reserved_query(&self, callback: &Callback) -> Option<Timestamp> {
+        let crowds = self.crowds.lock();
+        let (holder, at) = crowds.get(&callback.transaction?)?;
+        (*holder == callback.id).then_some(*at)
     }
 
     /// Wakes the queue, after the commit, for a row that is due at `at`.

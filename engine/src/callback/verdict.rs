@@ -6,13 +6,11 @@ use std::time::Duration;
 use switchyard_gateway::Callback as RawRequest;
 
 use super::recipient::{self, Recipient};
-use super::row::{self, Callback, CallbackState, damaged};
-use super::{ambiguous, late_hints};
+use super::row::{Callback, CallbackState, damaged};
+use super::{ambiguous, crowd, late_hints};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::{AttemptId, TransactionId};
-use switchyard_core::limits::{
-    CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW, CALLBACK_TRIES, CALLBACKS_PER_TRANSACTION,
-};
+use switchyard_core::limits::{CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW, CALLBACK_TRIES};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
     Attempt, AttemptKey, AttemptState, Captured, Command, Identity, Outcome, State, Transaction,
@@ -23,7 +21,6 @@ use switchyard_gateway_host::{
     CallbackCall, CallbackReport, Journal, Operation, ProviderCall, Version,
 };
 use switchyard_records::{all_with_id, attempt_named};
-use switchyard_store::{Direction, Table};
 
 /// Decision about a callback.
 pub(super) enum Verdict {
@@ -343,52 +340,74 @@ async fn apply_result(
     let Some(attempt) = tx.attempt(found.attempt) else {
         return Ok(end(CallbackState::Ignored, "Its attempt is not known."));
     };
-    let is_one_too_many =
-        callback.transaction.is_none() && is_crowded(engine, found.transaction).await?;
+    let is_one_too_many = crowd::is_beyond_limit(engine, callback, found.transaction).await?;
     callback.transaction = Some(found.transaction);
     callback.attempt = Some(found.attempt);
     if !exchanges.is_empty() && !is_one_too_many {
         journal(engine, callback, *found, exchanges).await?;
     }
     let is_named = callback.reference.is_some() || is_unmistakable(&tx, attempt);
+    let outcome = report.outcome(found.transaction, attempt.amount);
+    let is_hint = match &outcome {
+        Some(Outcome::Unknown { .. }) => has_ended(&tx, attempt),
+        Some(outcome) => !found.is_trusted || !(is_named || outcome.reports_money()),
+        None => true,
+    };
+    if is_one_too_many && is_hint {
+        // An open attempt is queried on schedule.
+        let covered = match has_ended(&tx, attempt) {
+            true => crowd::covered_or_later(engine, callback, tx.id),
+            false => Some(Verdict::Forget),
+        };
+        if let Some(verdict) = covered {
+            return Ok(verdict);
+        }
+    }
+    let verdict = act_on(engine, callback, (&tx, attempt), &matched, outcome).await?;
+    Ok(match verdict {
+        None => Verdict::AfterOurCall(Box::new(matched)),
+        Some(Verdict::End { .. }) if is_one_too_many => Verdict::Forget,
+        Some(verdict) => verdict,
+    })
+}
+
+/// Applies a verified outcome to the attempt; anything less leads to a query. `None`: not before our
+/// own call has ended.
+async fn act_on(
+    engine: &Engine,
+    callback: &Callback,
+    (tx, attempt): (&Transaction, &Attempt),
+    MatchedResult { report, found }: &MatchedResult,
+    outcome: Option<Outcome>,
+) -> Result<Option<Verdict>, EngineError> {
+    let is_named = callback.reference.is_some() || is_unmistakable(tx, attempt);
     let provider_id = report.provider_id();
     let is_another = attempt.provider_id.is_some()
         && provider_id.is_some()
         && attempt.provider_id != provider_id;
-    let verdict = match report.outcome(found.transaction, attempt.amount) {
+    match outcome {
         // An unreadable report, or one about another charge than ours, only leads to a query.
         // Verified money counts, also of another charge or by an id that another attempt of the
         // transaction may have: it came for this transaction.
-        Some(Outcome::Unknown { .. }) if is_one_too_many && has_ended(&tx, attempt) => {
-            return Ok(Verdict::Forget);
-        }
         Some(Outcome::Unknown { why, .. }) => {
-            hint(engine, callback, &tx, attempt, Hint::of(&why)).await?
+            hint(engine, callback, tx, attempt, Hint::of(&why)).await
         }
         Some(outcome) if found.is_trusted && outcome.reports_money() => {
-            apply(engine, &tx, attempt, outcome).await?
+            apply(engine, tx, attempt, outcome).await
         }
         Some(outcome) if found.is_trusted && is_named && is_another => {
             let hinted = Hint {
                 takes_back: matches!(outcome, Outcome::Declined(_)),
                 ..Hint::of("It names another provider's id than the attempt has.")
             };
-            hint(engine, callback, &tx, attempt, hinted).await?
+            hint(engine, callback, tx, attempt, hinted).await
         }
-        Some(outcome) if found.is_trusted && is_named => {
-            apply(engine, &tx, attempt, outcome).await?
-        }
-        _ if is_one_too_many => return Ok(Verdict::Forget),
+        Some(outcome) if found.is_trusted && is_named => apply(engine, tx, attempt, outcome).await,
         _ => {
             let hinted = Hint::of("It proves nothing by itself.");
-            hint(engine, callback, &tx, attempt, hinted).await?
+            hint(engine, callback, tx, attempt, hinted).await
         }
-    };
-    Ok(match verdict {
-        None => Verdict::AfterOurCall(Box::new(matched)),
-        Some(Verdict::End { .. }) if is_one_too_many => Verdict::Forget,
-        Some(verdict) => verdict,
-    })
+    }
 }
 
 /// Sends a verified outcome to the transaction, like the result of a query. `None`: not before our
@@ -510,25 +529,6 @@ pub(super) async fn hint(
 /// Whether the attempt can no longer change.
 fn has_ended(tx: &Transaction, attempt: &Attempt) -> bool {
     tx.state.is_final() || !attempt.state.is_open()
-}
-
-/// Whether the number of kept callbacks of the transaction is at its limit.
-pub(super) async fn is_crowded(
-    engine: &Engine,
-    transaction: TransactionId,
-) -> Result<bool, EngineError> {
-    let range = row::transaction_prefix(transaction).range();
-    let rows = engine
-        .store()
-        .scan(
-            Table::Callback,
-            range.from(),
-            range.to(),
-            Direction::Forward,
-            CALLBACKS_PER_TRANSACTION,
-        )
-        .await?;
-    Ok(rows.len() >= CALLBACKS_PER_TRANSACTION)
 }
 
 /// Processed: the attempt is known, and nothing remains to be done.

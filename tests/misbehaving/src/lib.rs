@@ -136,6 +136,15 @@ impl Gateway for Misbehaving {
         if ask.provider_id.as_deref() == Some("ch_8") {
             return Ok(received(Some("ch_8"), Amount::minor(1_000, "USD")));
         }
+        // Paid as soon as its provider answers.
+        if ask.provider_id.as_deref() == Some("ch_5") {
+            let config: Config = cx.config()?;
+            let answer = cx.get(config.url).send().await;
+            return Ok(match answer {
+                Ok(answer) if answer.is_success() => Outcome::succeeded(&ask.amount),
+                _ => Outcome::declined(DeclineReason::PayerDeclined, "No."),
+            });
+        }
         if ask.method == "ask" {
             let config: Config = cx.config()?;
             cx.get(config.url).send().await?;
@@ -225,7 +234,7 @@ fn reported_at_once(ask: &Collect) -> Option<Outcome> {
         "pending ch_shared" => Outcome::pending().with_provider_id("ch_shared"),
         "pending ch_renamed" => Outcome::pending().with_provider_id("ch_renamed"),
         "succeed ch_shared" => Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"),
-        "decline ch_7" | "decline ch_8" => {
+        "decline ch_5" | "decline ch_7" | "decline ch_8" => {
             let id = ask.description.trim_start_matches("decline ");
             Outcome::declined(DeclineReason::PayerDeclined, "No.").with_provider_id(id)
         }

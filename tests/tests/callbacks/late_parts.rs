@@ -1,14 +1,20 @@
 //! Parts of the money that the provider reports where a query or another report says that nothing
 //! was paid.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use switchyard_core::ids::TransactionId;
-use switchyard_core::limits::CALLBACKS_UNMATCHED;
+use switchyard_core::limits::{
+    CALLBACK_CROWD_PAUSE, CALLBACKS_PER_TRANSACTION, CALLBACKS_UNMATCHED,
+};
 use switchyard_core::transaction::{AttemptState, Transaction};
 use switchyard_engine::callback::CallbackState;
 use switchyard_tests::eventually;
 
 use crate::fixture::{Fixture, KEY, SOON};
+use crate::reread::Provider;
 
 /// Waits until the attempt is in `state`.
 async fn until(
@@ -97,4 +103,38 @@ async fn a_verified_callback_without_an_attempt_is_not_pushed_out_by_those_of_st
         Ok((found.attempts[0].state == AttemptState::Succeeded).then_some(()))
     })
     .await
+}
+
+/// Beyond the limit of an attempt that has ended, its unsigned callbacks cause one query a minute:
+/// strangers neither cause more nor keep the provider from being heard.
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_an_unsigned_callback_reports_after_many_of_strangers_is_found()
+-> anyhow::Result<()> {
+    let provider = Provider::default();
+    let fixture = Fixture::misbehaving_at(&provider.start().await?).await?;
+    let id = fixture.confirmed("decline ch_5").await?;
+    until(&fixture, id, AttemptState::Declined).await?;
+    let reference = fixture.reference(id).await?;
+    let hint = json!({ "reference": reference, "status": "paid", "minor": 2_500 });
+    for _ in 0..CALLBACKS_PER_TRANSACTION {
+        told(&fixture, hint.clone(), None).await?;
+    }
+    fixture.dealt_with(CALLBACKS_PER_TRANSACTION).await?;
+    let clock = &fixture.merchant.bench.clock;
+    for minute in 0..3 {
+        clock.advance(Duration::from_secs(1));
+        let asked = provider.asked();
+        for _ in 0..40 {
+            told(&fixture, hint.clone(), None).await?;
+        }
+        clock.advance(CALLBACK_CROWD_PAUSE);
+        fixture.dealt_with(CALLBACKS_PER_TRANSACTION).await?;
+        let asked = provider.asked() - asked;
+        assert!((1..=2).contains(&asked), "{asked} in minute {minute}");
+    }
+    assert!(fixture.transaction(id).await?.surely_moved_no_money());
+    provider.is_well.store(true, Ordering::SeqCst);
+    told(&fixture, hint, None).await?;
+    clock.advance(CALLBACK_CROWD_PAUSE);
+    until_in_question(&fixture, id).await
 }
