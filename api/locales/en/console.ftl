@@ -144,6 +144,7 @@ console-case-difference = { $difference ->
     [more] More money moved than was asked
     [same] The full amount moved, but is not confirmed as final
     [currency] Money moved in another currency than was asked
+    [contradicting] The provider reported different amounts
    *[unreadable] Money was reported without a readable amount
  }
 console-second-payment = { $kind ->

@@ -144,6 +144,7 @@ console-case-difference = { $difference ->
     [more] Montant supérieur au montant demandé
     [same] Montant complet, mais pas confirmé comme définitif
     [currency] Argent dans une autre devise que celle demandée
+    [contradicting] Montants différents annoncés par le prestataire
    *[unreadable] Argent signalé sans montant lisible
  }
 console-second-payment = { $kind ->

@@ -72,7 +72,14 @@ mod tests {
     fn each_difference_of_an_amount_has_words_of_its_own() {
         for language in Language::ALL {
             let text = Text(language);
-            let words = ["less", "same", "more", "currency", "unreadable"];
+            let words = [
+                "less",
+                "same",
+                "more",
+                "currency",
+                "contradicting",
+                "unreadable",
+            ];
             let names =
                 words.map(|word| text.with("console-case-difference", &[("difference", word)]));
             let distinct: std::collections::BTreeSet<_> = names.iter().collect();

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use switchyard_gateway::manifest::Manifest;
 use switchyard_gateway::wire::Body;
 
@@ -87,7 +88,16 @@ impl Redactor {
     /// Redacts an id, which has to stay intact: it may contain the digits of a typed code by
     /// chance, so typed codes are kept.
     pub(super) fn id(&self, text: &str) -> String {
-        readable(&self.without_configured(text))
+        let text = self.without_configured(text);
+        let id = readable(&text);
+        match id == text {
+            true => id,
+            // Two ids stay two, although the difference is not shown.
+            false => format!(
+                "{id}#{:.16}",
+                base16ct::lower::encode_string(&Sha256::digest(text))
+            ),
+        }
     }
 
     /// Redacts a URL: secrets in its path, and query values whose names are secret words.
@@ -325,6 +335,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn two_ids_stay_two_when_they_are_cut_or_have_control_characters() {
+        let redactor = Redactor::default();
+        let long = "7".repeat(GATEWAY_TEXT_BYTES);
+        assert_eq!(redactor.id("ch_7"), "ch_7");
+        assert_eq!(redactor.id(&long), long);
+        for [one, other] in [
+            [format!("{long}1"), format!("{long}2")],
+            ["a\nb".to_owned(), "a\0b".to_owned()],
+            ["a\nb".to_owned(), "a b".to_owned()],
+        ] {
+            let shown = [redactor.id(&one), redactor.id(&other)];
+            assert_ne!(shown[0], shown[1]);
+            assert!(shown[0].len() < long.len() + 24 && !shown[0].contains('\n'));
+            assert_eq!(redactor.id(&one), shown[0]);
+        }
+    }
 
     #[test]
     fn a_secret_in_a_name_is_no_less_secret() {

@@ -19,6 +19,8 @@ pub enum Difference {
     Same,
     More,
     Currency,
+    /// Reports that contradict each other.
+    Contradicting,
     /// Reported money without a readable amount.
     Unreadable,
 }
@@ -36,8 +38,15 @@ impl Difference {
         if attempt.charges.iter().any(is_unclear) {
             return Some(Self::Unreadable);
         }
+        let mut standing = attempt
+            .charges
+            .iter()
+            .filter(|charge| !charge.is_taken_back);
+        let is_disputed = standing
+            .any(|charge| charge.is_disputed && charge.is_under(case.provider_id.as_deref()));
         Some(match case.amount {
             None => Self::Unreadable,
+            Some(_) if is_disputed => Self::Contradicting,
             Some(amount) if amount.currency() != asked.currency() => Self::Currency,
             Some(amount) => match amount.minor().cmp(&asked.minor()) {
                 Ordering::Less => Self::Less,
@@ -54,6 +63,7 @@ impl Difference {
             Self::Same => "same",
             Self::More => "more",
             Self::Currency => "currency",
+            Self::Contradicting => "contradicting",
             Self::Unreadable => "unreadable",
         }
     }

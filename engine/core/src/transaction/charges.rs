@@ -26,8 +26,8 @@ pub struct Charge {
     /// cannot be read. After a report of a finished charge it is no news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unclear: bool,
-    /// Whether the latest report of the finished charge names less than `amount`. Then a person
-    /// decides which of them is right.
+    /// Whether the latest report of the finished charge names less than `amount`, or an earlier one
+    /// another currency. Then a person decides which of them is right.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_disputed: bool,
     /// Whether the latest report is that the provider took it back.
@@ -231,7 +231,11 @@ pub(super) fn apply_pending(attempt: &mut Attempt, amount: Amount) {
     };
     match amount.minor() {
         0 => drop(charges.remove(part)),
-        _ => charges[part].amount = larger(Some(amount), charges[part].amount),
+        _ => {
+            let charge = &mut charges[part];
+            charge.is_disputed |= is_in_other_currency(Some(amount), charge.amount);
+            charge.amount = larger(Some(amount), charge.amount);
+        }
     }
 }
 
@@ -310,6 +314,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
         false => larger(amount, charge.amount),
     };
     let is_disputed = match is_part {
+        _ if is_in_other_currency(amount, charge.amount) => true,
         true if counts == charge.amount => charge.is_disputed,
         true => !charge.is_part && charge.amount.is_some(),
         false => match amount {
@@ -366,6 +371,11 @@ fn place(charges: &[Charge], id: Option<&str>) -> Match {
 /// The latest charge that was not taken back.
 fn standing(charges: &[Charge]) -> Option<usize> {
     charges.iter().rposition(|charge| !charge.is_taken_back)
+}
+
+fn is_in_other_currency(reported: Option<Amount>, known: Option<Amount>) -> bool {
+    let both = reported.zip(known);
+    both.is_some_and(|(reported, known)| reported.currency() != known.currency())
 }
 
 /// A provider names the total of the received money: a smaller sum may be an older report.

@@ -103,8 +103,10 @@ fn decide_named(
         }
         mut pending @ Outcome::Pending { .. } => {
             let called_off = cancel::of_unusable_page(tx, attempt, &mut pending, context);
-            // Money that is reported again after a reversal needs a case at once.
-            let part = (has_ended || tx.is_taken_back(attempt))
+            // Money that is reported again after a reversal needs a case at once. A case about a
+            // sum takes in another one.
+            let has_case = has_case_about_sum(tx, attempt);
+            let part = (has_ended || has_case || tx.is_taken_back(attempt))
                 .then(|| too_little(tx, attempt, &pending, context))
                 .flatten();
             let mut events = still_pending(attempt, pending, answer.gateway_state, context);
@@ -136,6 +138,12 @@ fn has_reached_its_end(attempt: &Attempt, answer: &Answer) -> bool {
 
 pub(super) fn is_money(received: Option<Amount>) -> bool {
     received.is_some_and(|received| received.minor() > 0)
+}
+
+fn has_case_about_sum(tx: &Transaction, attempt: &Attempt) -> bool {
+    let is_about_sum = |case: &Case| case.reason == CaseReason::AmountDiffers;
+    let mut cases = tx.cases.iter().filter(|case| is_about_sum(case));
+    cases.any(|case| case.reference == attempt.reference)
 }
 
 /// Opens the case about the part that was received for an attempt that has reached its end.

@@ -1,6 +1,8 @@
 //! Opens cases. The same evidence opens one case only; other evidence opens another, also after the
 //! first was closed.
 
+use std::cmp::Ordering;
+
 use super::success::Success;
 use crate::ids::CaseId;
 use crate::money::Amount;
@@ -97,14 +99,16 @@ impl Evidence {
     }
 
     /// The amount and the words of a case. A smaller amount than `known` may be of an older report,
-    /// so the larger one stays.
+    /// so the larger one stays. One in another currency is named.
     fn beside(&self, known: Option<Amount>) -> (Option<Amount>, String) {
-        match known.filter(|known| self.amount.is_some_and(|amount| *known > amount)) {
-            None => (self.amount, self.detail.clone()),
-            Some(larger) => {
-                let detail = format!("{}, and reported {} before", self.detail, larger.format());
-                (Some(larger), detail)
-            }
+        let Some((amount, known)) = self.amount.zip(known) else {
+            return (self.amount, self.detail.clone());
+        };
+        let detail = || format!("{}, and reported {} before", self.detail, known.format());
+        match known.partial_cmp(&amount) {
+            Some(Ordering::Less | Ordering::Equal) => (Some(amount), self.detail.clone()),
+            Some(Ordering::Greater) => (Some(known), detail()),
+            None => (Some(amount), detail()),
         }
     }
 

@@ -105,14 +105,18 @@ fn the_largest_report_under_an_id_counts() {
 
 #[test]
 fn a_part_grows_until_the_provider_has_finished() {
-    let table: [(&[MoneyReport], &str); 8] = [
+    let table: [(&[MoneyReport], &str); 9] = [
         (&[part(P1, 500)], "P1 500 part"),
         (&[part(P1, 500), part(P1, 400)], "P1 500 part"),
         (&[part(P1, 500), part(P1, 700)], "P1 700 part"),
         (&[part(P1, 500), moved(P1, 400)], "P1 500 disputed"),
         (&[moved(P1, 1_000), part(P1, 500)], "P1 1000"),
         (&[moved(P1, 1_000), part(P1, 1_500)], "P1 1500 disputed"),
-        (&[part(P1, 500), francs("P1", 400)], "P1 XOF 400 part"),
+        (
+            &[part(P1, 500), francs("P1", 400)],
+            "P1 XOF 400 part disputed",
+        ),
+        (&[moved(P1, 500), francs("P1", 400)], "P1 XOF 400 disputed"),
         (&[moved(P1, 0), part(P1, 400)], "P1 400"),
     ];
     for (reports, charges) in table {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::fixtures::*;
 use crate::ids::AttemptId;
+use crate::money::{Amount, Currency};
 use crate::transaction::*;
 
 /// A report of `minor` under the id number `id`.
@@ -138,5 +139,79 @@ fn a_sum_that_no_finished_report_confirms_settles_nothing() {
         }
         world.answer_about(second, declined(false)).unwrap();
         assert_eq!(world.tx.state, State::OnHold, "{reports:?}");
+    }
+}
+
+#[test]
+fn a_case_about_a_sum_takes_in_the_sum_that_a_pending_attempt_names_later() {
+    let francs = Amount::from_minor(5_000, Currency::from_code("XOF").unwrap());
+    let table = [
+        (
+            "more",
+            usd("P1", 1_000),
+            part_under("P1", 2_000),
+            amount(2_000),
+        ),
+        (
+            "less",
+            usd("P1", 1_000),
+            part_under("P1", 500),
+            amount(1_000),
+        ),
+        (
+            "all",
+            usd("P1", 1_000),
+            part_under("P1", 2_500),
+            amount(2_500),
+        ),
+        (
+            "USD",
+            reported("P1", francs),
+            part_under("P1", 1_000),
+            amount(1_000),
+        ),
+    ];
+    for (what, first, later, sum) in table {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        world.answer(first).unwrap();
+        world.answer(later).unwrap();
+        let [case] = world.tx.cases.as_slice() else {
+            panic!("{:?}", world.tx.cases);
+        };
+        let named = (case.reason, case.amount);
+        assert_eq!(named, (CaseReason::AmountDiffers, Some(sum)), "{what}");
+        assert_eq!(world.tx.received().unwrap().amounts, [sum], "{what}");
+    }
+}
+
+#[test]
+fn reports_that_contradict_each_other_say_neither_less_nor_more() {
+    let francs = Amount::from_minor(5_000, Currency::from_code("XOF").unwrap());
+    for (reports, difference) in [
+        (
+            vec![part(2_500), succeeded_with(2_000)],
+            Difference::Contradicting,
+        ),
+        (
+            vec![reported("P1", francs), succeeded_with(1_000)],
+            Difference::Contradicting,
+        ),
+        (vec![reported("P1", francs)], Difference::Currency),
+        (vec![succeeded_with(1_000)], Difference::Less),
+    ] {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        for report in &reports {
+            world.answer(report.clone()).unwrap();
+        }
+        let case = world.tx.cases.first().unwrap();
+        assert_eq!(
+            Difference::of(&world.tx, case),
+            Some(difference),
+            "{reports:?}"
+        );
+        let is_disputed = difference == Difference::Contradicting;
+        assert_eq!(world.tx.is_received_sum_disputed(), is_disputed);
     }
 }

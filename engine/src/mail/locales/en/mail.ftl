@@ -171,6 +171,7 @@ case-amount_differs = { $difference ->
         [payout] Money was sent in another currency than was ordered.
        *[payment] Money was received in another currency than was asked.
     }
+    [contradicting] The provider reported different amounts for one attempt.
    *[unreadable] The provider reported money without an amount that can be read.
 }
 case-no_final_answer = The provider has given no final answer for three days.

@@ -170,6 +170,7 @@ case-amount_differs = { $difference ->
         [payout] De l’argent a été envoyé dans une autre devise que celle demandée.
        *[payment] De l’argent a été reçu dans une autre devise que celle demandée.
     }
+    [contradicting] Le prestataire a annoncé des montants différents pour une tentative.
    *[unreadable] Le prestataire a annoncé de l’argent sans indiquer de montant lisible.
 }
 case-no_final_answer = Le prestataire n’a pas donné de réponse définitive depuis trois jours.
