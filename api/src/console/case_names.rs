@@ -52,7 +52,10 @@ pub fn reason_name(reason: CaseReason, text: Text) -> String {
 pub fn second_payments(tx: &Transaction, directory: &Directory, text: Text) -> Vec<String> {
     let payments = tx.second_payments().map(|(case, attempt)| {
         let method = Some(method_name(directory, tx.kind(), &attempt.method, text));
-        let amount = case.amount.map(|amount| amount.with_code(text.language()));
+        let amount = Some(case.amount.map_or_else(
+            || text.say("console-money-unreadable"),
+            |amount| amount.with_code(text.language()),
+        ));
         let number = attempt.phone.as_deref().map(phone::masked);
         let parts: Vec<_> = [method, amount, number].into_iter().flatten().collect();
         let what = parts.join(", ");

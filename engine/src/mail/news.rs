@@ -16,6 +16,8 @@ pub enum MoneyNews {
     Received,
     /// Money that arrived after the payment had failed or was cancelled.
     Late,
+    /// Reports of different amounts: none of them is certain.
+    Contradicting,
     /// Second payment besides the one that paid for the order.
     Twice,
     TakenBack,
@@ -40,6 +42,11 @@ impl MoneyNews {
             CaseReason::SuccessContradicted => Self::reversed(tx),
             _ if is_named || tx.taken_back() != TakenBack::Nothing => None,
             CaseReason::PaidTwice => Some(Self::Twice),
+            CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers
+                if !has_succeeded && tx.is_received_sum_disputed() =>
+            {
+                Some(Self::Contradicting)
+            }
             CaseReason::MoneyAfterTheEnd if is_over => Some(Self::Late),
             CaseReason::MoneyAfterTheEnd | CaseReason::AmountDiffers if !has_succeeded => {
                 Some(Self::amount(&received))
@@ -70,6 +77,7 @@ impl MoneyNews {
             Self::Part => ("customer-part", "customer-part-text"),
             Self::Received => ("customer-received", "customer-received-text"),
             Self::Late => ("customer-late", "customer-late-text"),
+            Self::Contradicting => ("customer-taken-back", "customer-contradicting-text"),
             Self::Twice => ("customer-twice", "customer-paid-twice"),
             Self::TakenBack => ("customer-taken-back", "customer-taken-back-text"),
             Self::PartlyTakenBack => ("customer-taken-back", "customer-partly-taken-back-text"),
@@ -82,7 +90,7 @@ impl MoneyNews {
         match self {
             Self::Part => "heading-part",
             Self::Received | Self::Late | Self::Twice | Self::SecondTakenBack => "heading-received",
-            Self::TakenBack | Self::PartlyTakenBack => "heading-review",
+            Self::Contradicting | Self::TakenBack | Self::PartlyTakenBack => "heading-review",
         }
     }
 }

@@ -16,6 +16,7 @@ use switchyard_core::directory::phone;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, MailId, TransactionId};
 use switchyard_core::language::{Language, without_embeddings};
+use switchyard_core::money::Amount;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
     Attempt, Case, CaseReason, DeclineReason, Difference, Kind, MailTo, State, Status, TakenBack,
@@ -76,6 +77,9 @@ pub struct QueuedMail {
     /// Amount of a second success that contradicts the recorded one.
     #[serde(default)]
     pub second_report: Option<String>,
+    /// Whether the received money is that of several charges.
+    #[serde(default)]
+    pub has_several_charges: bool,
     /// Part of the reported money that the providers took back.
     #[serde(default)]
     pub taken_back: TakenBack,
@@ -191,8 +195,7 @@ impl Money {
 pub struct SecondPayment {
     /// Code of the method.
     pub method: String,
-    /// `None`: the provider named no readable amount.
-    pub amount: Option<String>,
+    pub amount: String,
     /// Number of the payer, masked.
     pub number: Option<String>,
 }
@@ -201,7 +204,7 @@ impl SecondPayment {
     fn all_of(tx: &Transaction, language: Language) -> Vec<Self> {
         let payments = tx.second_payments().map(|(case, attempt)| Self {
             method: attempt.method.clone(),
-            amount: case.amount.map(|amount| amount.written(language)),
+            amount: written(case.amount, language),
             number: attempt.phone.as_deref().map(phone::masked),
         });
         payments.collect()
@@ -209,14 +212,18 @@ impl SecondPayment {
 
     /// The parts that are known, with commas between.
     pub fn text(&self) -> String {
-        let parts = [
-            Some(&self.method),
-            self.amount.as_ref(),
-            self.number.as_ref(),
-        ];
+        let parts = [Some(&self.method), Some(&self.amount), self.number.as_ref()];
         let parts: Vec<_> = parts.into_iter().flatten().map(String::as_str).collect();
         parts.join(", ")
     }
+}
+
+/// Reported amount, or words for one that cannot be read.
+fn written(amount: Option<Amount>, language: Language) -> String {
+    amount.map_or_else(
+        || message(language, "amount-unreadable", &[]),
+        |amount| amount.written(language),
+    )
 }
 
 /// Difference of the latest case `amount_differs`.
@@ -233,12 +240,8 @@ fn second_report(tx: &Transaction, language: Language) -> Option<String> {
         let is_second = case.reason == CaseReason::ContradictingSuccess;
         is_second && case.closed.is_none() && !tx.is_superseded(case)
     };
-    let amounts = tx
-        .cases
-        .iter()
-        .filter(is_open)
-        .filter_map(|case| case.amount);
-    let amounts: Vec<_> = amounts.map(|amount| amount.written(language)).collect();
+    let cases = tx.cases.iter().filter(is_open);
+    let amounts: Vec<_> = cases.map(|case| written(case.amount, language)).collect();
     (!amounts.is_empty()).then(|| amounts.join("; "))
 }
 
@@ -375,6 +378,7 @@ fn letter(
         },
         success_stands: tx.success_stands(),
         second_report: second_report(tx, language),
+        has_several_charges: tx.has_several_charges(),
         taken_back: tx.taken_back(),
         is_disputed: tx.is_received_sum_disputed(),
         attention: tx.attention(),

@@ -371,9 +371,11 @@ impl QueuedMail {
             ("label-customer", customer),
             ("label-method", self.method.clone()),
             (
-                match self.is_disputed {
-                    false => "label-received",
-                    true => "label-reported",
+                match (self.is_disputed, self.has_several_charges) {
+                    (false, false) => "label-received",
+                    (false, true) => "label-received-all",
+                    (true, false) => "label-reported",
+                    (true, true) => "label-reported-all",
                 },
                 self.received(),
             ),

@@ -166,6 +166,11 @@ impl Transaction {
         attempts.flat_map(|one| one.charges.iter().map(move |charge| (one, charge)))
     }
 
+    /// Whether providers reported money of more than one charge.
+    pub fn has_several_charges(&self) -> bool {
+        self.charges().nth(1).is_some()
+    }
+
     /// Whether reports about the received money contradict each other, so that its sum is what was
     /// reported and not what is known to have moved.
     pub fn is_received_sum_disputed(&self) -> bool {

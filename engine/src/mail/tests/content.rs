@@ -9,7 +9,7 @@ use switchyard_core::transaction::{
 };
 
 /// Success of 16,321 XOF for 25.50 USD, at a rate with a markup of 2.5 %.
-fn converted_attempt() -> Attempt {
+pub(super) fn converted_attempt() -> Attempt {
     let ids = Ids::seeded(5);
     serde_json::from_value(serde_json::json!({
         "id": AttemptId::new(ids.ulid(START)), "reference": ids.uuid(), "follows": null,
@@ -197,7 +197,7 @@ async fn a_case_is_described_in_the_words_of_its_kind_of_transaction() {
 }
 
 /// Case about the converted attempt, for which the provider reported `reported`.
-fn case(reason: CaseReason, attempt: &Attempt, reported: Option<Amount>) -> Case {
+pub(super) fn case(reason: CaseReason, attempt: &Attempt, reported: Option<Amount>) -> Case {
     Case {
         id: CaseId::new(Ids::seeded(6).ulid(START)),
         opened_at: START,
@@ -211,7 +211,7 @@ fn case(reason: CaseReason, attempt: &Attempt, reported: Option<Amount>) -> Case
 }
 
 /// Declined attempt, with a case for each of `reasons` about its money.
-fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
+pub(super) fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transaction {
     let mut attempt = converted_attempt();
     attempt.state = AttemptState::Declined;
     attempt.captured = None;
@@ -388,55 +388,6 @@ async fn a_merchant_reads_that_no_money_moved_only_when_that_is_certain() {
                 assert_eq!(says_so, is_certain, "{kind:?}, {reason:?}, {state}");
             }
         }
-    }
-}
-
-/// Two successes of one attempt under different ids may be the same money.
-#[tokio::test(flavor = "multi_thread")]
-async fn money_of_contradicting_successes_is_called_reported_and_not_received() {
-    let server = SmtpServer::start();
-    let room = Room::through(&server).await;
-    let cases = [CaseReason::Surplus, CaseReason::ContradictingSuccess];
-    for (place, reason) in cases.into_iter().enumerate() {
-        let tx = with_cases(succeeded(Environment::Live, Kind::Payment), &[reason]);
-        let to = MailTo::MerchantAboutCase(reason);
-        room.send(&app(AppSettings::default()), &tx, to).await;
-        let mails = server.received(place + 1).await;
-        let mail = decoded(&mails.last().unwrap().content);
-        let text = mail["text"].as_str().unwrap();
-        let is_reported = text.contains("The provider reported XOF\u{a0}16,321 as received");
-        assert_eq!(
-            is_reported,
-            reason == CaseReason::ContradictingSuccess,
-            "{text}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_merchant_reads_the_larger_sum_that_was_reported_beside_the_recorded_one() {
-    let server = SmtpServer::start();
-    let room = Room::through(&server).await;
-    let reason = CaseReason::ContradictingSuccess;
-    let mut tx = succeeded(Environment::Live, Kind::Payment);
-    let attempt = converted_attempt();
-    let larger = Some(amount(40_000, "XOF"));
-    tx.cases.push(case(reason, &attempt, larger));
-    tx.attempts.push(attempt);
-    for (place, (to, is_named)) in [
-        (MailTo::MerchantAboutCase(reason), true),
-        (MailTo::Merchant, true),
-        (MailTo::Customer, false),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        room.send(&app(AppSettings::default()), &tx, to).await;
-        let mails = server.received(place + 1).await;
-        let mail = decoded(&mails.last().unwrap().content);
-        let text = mail["text"].as_str().unwrap();
-        let row = "Second report of the provider: XOF\u{a0}40,000";
-        assert_eq!(text.contains(row), is_named, "{text}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod account;
 mod content;
+mod contradictions;
 mod contrast;
 mod log;
 mod server;

@@ -31,6 +31,7 @@ customer-received = We have received { $received } for your payment to { $app }
 customer-received-text = We have received { $received } for your payment to { $app }, and it is being reviewed. Please do not pay again. { $app } sees this too: contact them and give the reference.
 customer-late = { $received } arrived after the end of your payment to { $app }
 customer-late-text = We have received { $received } for a payment to { $app } that had ended before, so it did not pay for the order. Please do not pay again. { $app } sees this too and has to settle it with you: contact them and give the reference.
+customer-contradicting-text = The provider reported { $received } as received for your payment to { $app }, and another report of it names a different amount. The payment is being reviewed. Please do not pay again. { $app } sees this too: contact them and give the reference.
 customer-twice = We have received more than one payment for your order at { $app }
 customer-taken-back = The provider changed its report about your payment to { $app }
 customer-taken-back-text = The provider had reported { $received } as received for your payment to { $app }, and later reported the payment as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
@@ -118,6 +119,7 @@ money-reported-payout = The provider reported { $received } as sent; { $asked } 
 money-return-payment = Return it to the customer: { $received } in all, less what you have returned already.
 money-return-payout = Ask for it back before you send another payout: { $received } in all.
 money-and-unreadable = and an amount that cannot be read
+amount-unreadable = an amount that cannot be read
 money-unreadable = The provider reported money, and its amount cannot be read.
 money-unknown = It is not certain yet whether money moved.
 
@@ -125,7 +127,12 @@ label-received = { $kind ->
     [payout] Reported as sent
    *[payment] Received
 }
+label-received-all = { $kind ->
+    [payout] Reported as sent, in all
+   *[payment] Received in all
+}
 label-reported = Reported by the provider
+label-reported-all = Reported in all
 label-second-report = Second report of the provider
 label-case = For review
 case-money_after_the_end = { $kind ->

@@ -30,6 +30,7 @@ customer-received = Nous avons reçu { $received } pour votre paiement à { $app
 customer-received-text = Nous avons reçu { $received } pour votre paiement à { $app }, qui est en cours de vérification. Ne payez pas à nouveau. { $app } le voit aussi : contactez-le en donnant la référence.
 customer-late = { $received } reçus après la fin de votre paiement à { $app }
 customer-late-text = Nous avons reçu { $received } pour un paiement à { $app } qui avait déjà pris fin ; cette somme n’a donc pas réglé la commande. Ne payez pas à nouveau. { $app } le voit aussi et doit régler cela avec vous : contactez-le en donnant la référence.
+customer-contradicting-text = Le prestataire a annoncé { $received } reçus pour votre paiement à { $app }, et une autre de ses annonces donne un montant différent. Le paiement est en cours de vérification. Ne payez pas à nouveau. { $app } le voit aussi : contactez-le en donnant la référence.
 customer-twice = Nous avons reçu plus d’un paiement pour votre commande chez { $app }
 customer-taken-back = Le prestataire a changé son annonce de votre paiement à { $app }
 customer-taken-back-text = Le prestataire avait annoncé { $received } reçus pour votre paiement à { $app }, puis a annoncé l’échec du paiement. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
@@ -117,6 +118,7 @@ money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }
 money-return-payment = À rendre au client : { $received } en tout, moins ce que vous avez déjà rendu.
 money-return-payout = Avant d’envoyer un autre versement, demandez la restitution de { $received } en tout.
 money-and-unreadable = et un montant illisible
+amount-unreadable = un montant illisible
 money-unreadable = Le prestataire a annoncé de l’argent, d’un montant illisible.
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
@@ -124,7 +126,12 @@ label-received = { $kind ->
     [payout] Montant envoyé, selon le prestataire
    *[payment] Montant reçu
 }
+label-received-all = { $kind ->
+    [payout] Montant envoyé en tout, selon le prestataire
+   *[payment] Montant reçu en tout
+}
 label-reported = Annoncé par le prestataire
+label-reported-all = Annoncé en tout
 label-second-report = Deuxième annonce du prestataire
 label-case = À vérifier
 case-money_after_the_end = { $kind ->
