@@ -171,6 +171,7 @@ console-attempts-none = Nobody has tried to pay yet.
 console-result = Result
 console-provider-said = Message of the provider
 console-attempt-money = { $received } was reported for it
+console-attempt-money-back = { $received } was reported for it, and taken back
 console-gateway = Gateway
 console-provider-status = Status “{ $status }”
 console-timeline = Timeline

@@ -171,6 +171,7 @@ console-attempts-none = Personne n’a encore essayé de payer.
 console-result = Résultat
 console-provider-said = Réponse du prestataire
 console-attempt-money = { $received } : somme annoncée pour cette tentative
+console-attempt-money-back = { $received } : somme annoncée pour cette tentative, puis reprise
 console-gateway = Passerelle
 console-provider-status = Statut « { $status } »
 console-timeline = Chronologie

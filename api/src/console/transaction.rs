@@ -302,33 +302,40 @@ fn attempt_badge(attempt: &Attempt, kind: Kind, text: Text) -> Badge {
     }
 }
 
-/// Reason of an attempt's end or doubt, in the provider's words where there are any.
+/// Reason of an attempt's end or doubt, in the provider's words where there are any, and the money
+/// that was reported for one that ended without a success.
 fn provider_text(attempt: &Attempt, text: Text) -> String {
-    let decline = decline_text(attempt, text);
-    match money_of_ended(attempt, text) {
-        Some(money) if decline.is_empty() => money,
-        Some(money) => format!("{decline} · {money}"),
-        None => decline,
-    }
+    let decline = Some(decline_text(attempt, text)).filter(|decline| !decline.is_empty());
+    let parts = [
+        decline,
+        money_of_ended(attempt, false, text),
+        money_of_ended(attempt, true, text),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    parts.join(" · ")
 }
 
-/// Money that the provider reported for an attempt that ended without a success.
-fn money_of_ended(attempt: &Attempt, text: Text) -> Option<String> {
+/// Money that the provider reported for an attempt that ended without a success, and that it did or
+/// did not take back.
+fn money_of_ended(attempt: &Attempt, is_taken_back: bool, text: Text) -> Option<String> {
     let is_ended = matches!(
         attempt.state,
         AttemptState::Declined | AttemptState::NotSent
     );
-    let standing = || {
+    let charges = || {
         let charges = attempt.charges.iter();
-        charges.filter(|charge| is_ended && !charge.is_taken_back)
+        charges.filter(|charge| is_ended && charge.is_taken_back == is_taken_back)
     };
-    let amounts = standing().filter_map(|charge| charge.amount);
+    let amounts = charges().filter_map(|charge| charge.amount);
     let amounts = amounts.map(|amount| amount.with_code(text.language()));
-    let is_unreadable = standing().any(|charge| charge.has_unreadable());
+    let is_unreadable = charges().any(|charge| charge.has_unreadable());
     let unreadable = is_unreadable.then(|| text.say("console-money-unreadable"));
     let sums: Vec<_> = amounts.chain(unreadable).collect();
-    let received = sums.join(" + ");
-    (!sums.is_empty()).then(|| text.with("console-attempt-money", &[("received", &received)]))
+    let (name, received) = match is_taken_back {
+        false => ("console-attempt-money", sums.join(" + ")),
+        true => ("console-attempt-money-back", sums.join(" + ")),
+    };
+    (!sums.is_empty()).then(|| text.with(name, &[("received", &received)]))
 }
 
 fn decline_text(attempt: &Attempt, text: Text) -> String {
