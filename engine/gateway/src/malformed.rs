@@ -33,6 +33,12 @@ struct Report<'m> {
     refused: Option<&'m RawValue>,
 }
 
+impl Report<'_> {
+    fn is_named(&self) -> bool {
+        self.reference.is_some() || self.provider_id.is_some()
+    }
+}
+
 /// The end of a call in a malformed message. `None`: it names no money.
 pub(super) fn outcome(message: &[u8]) -> Option<Ready<Outcome>> {
     let text = text(message);
@@ -50,8 +56,14 @@ pub(super) fn outcome(message: &[u8]) -> Option<Ready<Outcome>> {
 pub(super) fn report(message: &[u8]) -> Option<Ready<CallbackResult>> {
     let text = text(message);
     let end: Option<End<'_>> = serde_json::from_str(&text).ok();
-    let report = end.and_then(|end| serde_json::from_str(end.outcome.get()).ok());
-    let Some(report): Option<Report<'_>> = report else {
+    let whole: Option<Report<'_>> = serde_json::from_str(&text).ok();
+    let within = end.and_then(|end| serde_json::from_str::<Report<'_>>(end.outcome.get()).ok());
+    // The report may lack what belongs around it.
+    let report = match within {
+        Some(within) if within.outcome.is_none() => whole.filter(Report::is_named).or(Some(within)),
+        within => within,
+    };
+    let Some(report) = report else {
         return verified_money(&text).map(|result| ready(result, None));
     };
     if report.refused.is_some_and(|why| is_text(why.get())) {
@@ -79,7 +91,11 @@ fn verified_money(text: &str) -> Option<CallbackResult> {
     }
     let result = CallbackResult::trusted(unreadable(None));
     let named = |name| members(text, name).find_map(text_of);
-    match named("reference") {
+    // A reference of ours before another one, which may be within the outcome.
+    let ours = members(text, "reference")
+        .filter_map(text_of)
+        .find(|one| is_uuid(one));
+    match ours.or_else(|| named("reference")) {
         Some(reference) => Some(result.about(reference)),
         None => Some(result.about_provider_id(named("provider_id")?)),
     }
@@ -94,6 +110,10 @@ fn members<'t>(text: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
         let value = text.get(end..)?.trim_start().strip_prefix(':')?;
         Some(value.trim_start())
     })
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().filter(|byte| *byte == b'-').count() == 4
 }
 
 fn is_true(value: &str) -> bool {
@@ -388,6 +408,26 @@ b"}},"trusted":true,"reference":"r"}}"#,
             json!({ "trusted": true, "reference": "r", "outcome": succeeded, "refused": "no" }),
         ] {
             assert_eq!(read(nothing.clone()), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_callback_without_its_wrapper_or_with_another_reference_within_is_about_its_attempt() {
+        let ours = "0190b7a4-5a3c-7d1e-8f00-0123456789ab";
+        let usd = r#"{"currency":"USD","minor":2500}"#;
+        let named = format!(r#""trusted":true,"reference":"{ours}""#);
+        let transfer = r#"{"transfer":{"reference":"ORDER-77"}}"#;
+        for message in [
+            format!(r#"{{"outcome":{{"succeeded":{{"amount":{usd}}}}},{named}}}"#),
+            format!(
+                r#"{{"outcome":{{"outcome":{{"pending":{{"received":{usd},"payer_action":{transfer}}}}},{named}}},}}"#
+            ),
+        ] {
+            assert!(serde_json::from_str::<Ready<CallbackResult>>(&message).is_err());
+            let result = report(message.as_bytes()).unwrap_or_else(|| panic!("{message}"));
+            let result = result.outcome;
+            assert_eq!(result.reference.as_deref(), Some(ours), "{message}");
+            assert!(result.trusted && result.outcome.is_some(), "{message}");
         }
     }
 
