@@ -303,7 +303,7 @@ fn attempt_badge(attempt: &Attempt, kind: Kind, text: Text) -> Badge {
 }
 
 /// Reason of an attempt's end or doubt, in the provider's words where there are any, and the money
-/// that was reported for one that ended without a success.
+/// of an attempt that ended without a success.
 fn provider_text(attempt: &Attempt, text: Text) -> String {
     let decline = Some(decline_text(attempt, text)).filter(|decline| !decline.is_empty());
     let parts = [

@@ -417,11 +417,10 @@ b"}},"trusted":true,"reference":"r"}}"#,
         let usd = r#"{"currency":"USD","minor":2500}"#;
         let named = format!(r#""trusted":true,"reference":"{ours}""#);
         let transfer = r#"{"transfer":{"reference":"ORDER-77"}}"#;
+        let pending = format!(r#"{{"pending":{{"received":{usd},"payer_action":{transfer}}}}}"#);
         for message in [
             format!(r#"{{"outcome":{{"succeeded":{{"amount":{usd}}}}},{named}}}"#),
-            format!(
-                r#"{{"outcome":{{"outcome":{{"pending":{{"received":{usd},"payer_action":{transfer}}}}},{named}}},}}"#
-            ),
+            format!(r#"{{"outcome":{{"outcome":{pending},{named}}},}}"#),
         ] {
             assert!(serde_json::from_str::<Ready<CallbackResult>>(&message).is_err());
             let result = report(message.as_bytes()).unwrap_or_else(|| panic!("{message}"));

@@ -9,7 +9,7 @@ use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
 use switchyard_store::{Direction, Table};
 
 /// Verdict on an unverified callback beyond the limit, until the query that it causes is due: one
-/// callback waits for that query, which also covers those that are deleted meanwhile.
+/// callback waits for that query, which also covers those that are deleted until then.
 pub(super) fn covered_or_later(
     engine: &Engine,
     callback: &Callback,
@@ -54,4 +54,4 @@ pub(super) async fn is_beyond_limit(
 }
 
 const CROWDED: &str =
-    "Its transaction has too many callbacks. The provider is asked once a minute.";
+    "Its transaction has too many callbacks. The provider is queried once a minute.";

@@ -371,8 +371,8 @@ async fn apply_result(
     })
 }
 
-/// Applies a verified outcome to the attempt; anything less leads to a query. `None`: not before our
-/// own call has ended.
+/// Applies a verified outcome to the attempt; anything less leads to a query. `None`: not before
+/// our own call has ended.
 async fn act_on(
     engine: &Engine,
     callback: &Callback,
