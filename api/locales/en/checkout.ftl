@@ -264,6 +264,7 @@ case-paid-twice = We have received more than one payment for this order.
 case-surplus = We have received more than was asked.
 case-taken-back = The provider had reported that your payment arrived, and later that it failed.
 case-extra-taken-back = The provider had reported another payment for this order, and later that it failed.
+case-contradicted-amount = The provider has reported different amounts for this payment.
 case-contradicted = The provider has reported two different payments for this order. They may be the same money.
 case-review = This payment is being reviewed.
 case-not-again = Please do not pay again.

@@ -138,6 +138,7 @@ console-case-contradicting_success = Reports of the provider contradict each oth
 console-case-ambiguous_provider_id = The provider uses one id twice
 console-case-success_contradicted = The provider took a success back
 console-case-second-taken-back = The provider took a second charge back: the success stands
+console-case-superseded = { $name }; a later report says the contrary
 console-case-amount_differs = The amount differs or cannot be read
 console-case-difference = { $difference ->
     [less] Less money moved than was asked

@@ -138,6 +138,7 @@ console-case-contradicting_success = Les déclarations du prestataire se contred
 console-case-ambiguous_provider_id = Le prestataire utilise deux fois le même identifiant
 console-case-success_contradicted = Le prestataire a repris un succès
 console-case-second-taken-back = Le prestataire a repris un second mouvement : le succès est maintenu
+console-case-superseded = { $name } ; une annonce ultérieure dit le contraire
 console-case-amount_differs = Le montant diffère ou est illisible
 console-case-difference = { $difference ->
     [less] Montant inférieur au montant demandé

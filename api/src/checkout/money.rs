@@ -155,10 +155,10 @@ impl PageContext {
         let (written, unreadable) = (self.visitor.language, self.say("money-and-unreadable"));
         let amount = received.text(&unreadable, |amount| amount.written(written));
         // Beside the amount of the success, the sum is that of all payments.
-        let label = match label {
-            "row-paid" if received_label == "row-reported" => "row-reported-all",
-            "row-paid" => "row-received-all",
-            _ => received_label,
+        let label = match label == "row-paid" || self.tx.has_several_charges() {
+            true if received_label == "row-reported" => "row-reported-all",
+            true => "row-received-all",
+            false => received_label,
         };
         self.row(label, amount).strong()
     }

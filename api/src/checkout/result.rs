@@ -150,7 +150,12 @@ pub(super) fn open_cases(context: &PageContext) -> String {
         .filter(|case| !tx.is_superseded(case))
         .map(|case| {
             let is_only = tx.is_of_success(case) || !tx.has_money_beside(case);
-            case_message(case.reason, tx.is_of_success(case), is_only)
+            match case.reason {
+                CaseReason::ContradictingSuccess if !tx.has_several_charges() => {
+                    ("case-contradicted-amount", "case-contradicted-ask")
+                }
+                reason => case_message(reason, tx.is_of_success(case), is_only),
+            }
         })
         .collect();
     let ask = match (facts.first(), facts.len()) {

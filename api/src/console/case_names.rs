@@ -8,8 +8,16 @@ use switchyard_core::transaction::{Case, CaseReason, Difference, State, Transact
 use super::labels::method_name;
 use super::text::Text;
 
-/// Name of a case of `tx`.
+/// Name of a case of `tx`. It says so when a later report says the contrary.
 pub fn case_name(tx: &Transaction, case: &Case, text: Text) -> String {
+    let name = own_name(tx, case, text);
+    match case.closed.is_none() && tx.is_superseded(case) {
+        true => text.with("console-case-superseded", &[("name", &name)]),
+        false => name,
+    }
+}
+
+fn own_name(tx: &Transaction, case: &Case, text: Text) -> String {
     match Difference::of(tx, case) {
         Some(difference) => text.with(
             "console-case-difference",

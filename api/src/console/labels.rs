@@ -36,7 +36,7 @@ impl Sum {
 /// and an unknown outcome is never shown as failed.
 pub fn badge(tx: &Transaction, text: Text) -> Badge {
     let (class, word) = match (&tx.state, tx.kind()) {
-        (State::Succeeded, _) if tx.taken_back() == TakenBack::All => {
+        (State::Succeeded, _) if tx.taken_back() == TakenBack::All || !tx.success_stands() => {
             ("unknown", "console-status-taken-back")
         }
         (State::Succeeded, Kind::Payment) => ("paid", "console-status-paid"),

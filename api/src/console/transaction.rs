@@ -290,6 +290,9 @@ fn attempt_badge(attempt: &Attempt, kind: Kind, text: Text) -> Badge {
         (AttemptState::Started, _) => ("waiting", "console-status-provider", "started"),
         (AttemptState::Pending, _) => ("waiting", "console-status-provider", "pending"),
         (AttemptState::InDoubt, _) => ("unknown", "console-status-unknown", "in_doubt"),
+        (AttemptState::Succeeded, _) if is_taken_back(attempt) => {
+            ("unknown", "console-status-taken-back", "succeeded")
+        }
         (AttemptState::Succeeded, Kind::Payment) => ("paid", "console-status-paid", "succeeded"),
         (AttemptState::Succeeded, Kind::Payout) => ("paid", "console-status-sent", "succeeded"),
         (AttemptState::Declined, _) => ("failed", "console-status-declined", "declined"),
@@ -300,6 +303,12 @@ fn attempt_badge(attempt: &Attempt, kind: Kind, text: Text) -> Badge {
         word: text.say(word),
         api,
     }
+}
+
+/// Whether the provider took back the charge with which the attempt succeeded.
+fn is_taken_back(attempt: &Attempt) -> bool {
+    let mut recorded = attempt.charges.iter().filter(|charge| charge.is_recorded);
+    recorded.any(|charge| charge.is_taken_back)
 }
 
 /// Reason of an attempt's end or doubt, in the provider's words where there are any, and the money

@@ -380,7 +380,7 @@ pub const CALLBACKS_REFUSED: usize = 1_000;
 pub const CALLBACKS_PER_TRANSACTION: usize = 100;
 /// Minimum time between two queries about an ended attempt because of unverified callbacks beyond
 /// that number: strangers neither cause a flood of queries nor keep the provider from being heard.
-pub const CALLBACK_CROWD_PAUSE: Duration = Duration::from_secs(60);
+pub const CALLBACK_CROWD_PAUSE: Duration = Duration::from_secs(10);
 /// Tries of a callback at a gateway that fails, and the time that a callback waits for a gateway
 /// that is not loaded.
 pub const CALLBACK_TRIES: u32 = 4;

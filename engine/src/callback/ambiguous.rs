@@ -23,9 +23,10 @@ pub(super) async fn query(
 ) -> Result<Verdict, EngineError> {
     let mut is_one_too_many = false;
     if let (false, Some((id, attempt))) = (read.is_trusted(), attempts.first()) {
-        is_one_too_many = is_beyond_limit(engine, callback, *id).await?;
+        let named: Vec<_> = attempts.iter().map(|(_, attempt)| *attempt).collect();
+        is_one_too_many = is_beyond_limit(engine, callback, *id, &named).await?;
         (callback.transaction, callback.attempt) = (Some(*id), Some(*attempt));
-        if is_one_too_many && let Some(verdict) = covered_or_later(engine, callback, *id) {
+        if is_one_too_many && let Some(verdict) = covered_or_later(engine, callback, &named) {
             return Ok(verdict);
         }
     }

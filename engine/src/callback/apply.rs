@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
+use super::room;
 use super::row::{self, Callback, CallbackKey, CallbackState};
 use super::verdict::{self, MatchedResult, Verdict};
 use crate::engine::{Engine, EngineError};
-use switchyard_core::ids::ConnectionId;
-use switchyard_core::limits::{CALLBACKS_REFUSED, CALLBACKS_UNMATCHED};
-use switchyard_store::{Batch, CommitError, Direction, Table};
+use switchyard_store::{Batch, CommitError};
 
 /// Due time of a callback that waits for the end of our own call, in case that end is never
 /// reported: later than any call lasts. The gateway then reads the callback once more.
@@ -122,7 +121,7 @@ async fn conclude(
     .increment(1);
     engine.callbacks().out(before.connection, before.bytes);
     if let Some(state) = kept {
-        make_room(engine, before.connection, state).await?;
+        room::make(engine, before.connection, state).await?;
     }
     Ok(None)
 }
@@ -139,65 +138,3 @@ fn result_of(verdict: &Verdict, after: &Callback) -> Option<&'static str> {
         }),
     }
 }
-
-/// Deletes the oldest callback of a state whose count is over its limit. Of the first ones, those
-/// that nobody vouches for go before the verified ones: strangers push out no report of money.
-async fn make_room(
-    engine: &Engine,
-    connection: ConnectionId,
-    state: CallbackState,
-) -> Result<(), EngineError> {
-    let limit = match state {
-        CallbackState::Unmatched => CALLBACKS_UNMATCHED,
-        CallbackState::Refused | CallbackState::Ignored => CALLBACKS_REFUSED,
-        CallbackState::Waiting | CallbackState::Matched => return Ok(()),
-    };
-    let range = row::state_prefix(connection, state).range();
-    let first = async |count| {
-        let (store, from, to) = (engine.store(), range.from(), range.to());
-        let rows = store.scan(Table::Callback, from, to, Direction::Forward, count);
-        rows.await
-    };
-    let count = match engine.callbacks().keep(connection, state, true) {
-        Some(count) => count,
-        None => {
-            let count = first(limit + 1).await?.len();
-            engine.callbacks().counted(connection, state, count);
-            count
-        }
-    };
-    if count <= limit {
-        return Ok(());
-    }
-    let mut oldest = None;
-    for (key, _) in first(COMPARED).await? {
-        let Some(callback) = row::callback_in(&key) else {
-            continue;
-        };
-        let which = CallbackKey {
-            connection,
-            callback,
-        };
-        let Some(found) = row::load(engine.store(), which).await? else {
-            continue;
-        };
-        let is_verified = found.trusted == Some(true);
-        if !is_verified || oldest.is_none() {
-            oldest = Some(found);
-        }
-        if !is_verified {
-            break;
-        }
-    }
-    if let Some(oldest) = oldest {
-        let mut batch = Batch::new();
-        row::delete(&mut batch, &oldest);
-        if engine.store().commit(batch).await.is_ok() {
-            engine.callbacks().keep(connection, state, false);
-        }
-    }
-    Ok(())
-}
-
-/// Oldest callbacks of which one is deleted.
-const COMPARED: usize = 20;

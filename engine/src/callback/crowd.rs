@@ -4,7 +4,7 @@
 use super::row::{self, Callback};
 use super::verdict::Verdict;
 use crate::engine::{Engine, EngineError};
-use switchyard_core::ids::TransactionId;
+use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
 use switchyard_store::{Direction, Table};
 
@@ -13,13 +13,10 @@ use switchyard_store::{Direction, Table};
 pub(super) fn covered_or_later(
     engine: &Engine,
     callback: &Callback,
-    transaction: TransactionId,
+    attempts: &[AttemptId],
 ) -> Option<Verdict> {
     let now = engine.clock().now();
-    let reserved = engine
-        .callbacks()
-        .reserve_query(transaction, callback.id, now);
-    match reserved {
+    match engine.callbacks().reserve_query(attempts, callback.id, now) {
         None => Some(Verdict::Forget),
         Some(at) if at > now => Some(Verdict::Later {
             at,
@@ -29,15 +26,17 @@ pub(super) fn covered_or_later(
     }
 }
 
-/// Whether the callback came after the number of kept callbacks of the transaction had reached its
-/// limit.
+/// Whether the callback about `attempts` came after the number of kept callbacks of the transaction
+/// had reached its limit.
 pub(super) async fn is_beyond_limit(
     engine: &Engine,
     callback: &Callback,
     transaction: TransactionId,
+    attempts: &[AttemptId],
 ) -> Result<bool, EngineError> {
     if callback.transaction.is_some() {
-        return Ok(engine.callbacks().reserved_query(callback).is_some());
+        let reserved = |attempt| engine.callbacks().reserved_query(attempt, callback.id);
+        return Ok(attempts.iter().any(|attempt| reserved(*attempt).is_some()));
     }
     let range = row::transaction_prefix(transaction).range();
     let rows = engine
@@ -54,4 +53,4 @@ pub(super) async fn is_beyond_limit(
 }
 
 const CROWDED: &str =
-    "Its transaction has too many callbacks. The provider is queried once a minute.";
+    "Its transaction has too many callbacks. The provider is queried every 10 seconds.";

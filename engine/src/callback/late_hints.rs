@@ -30,7 +30,7 @@ pub(super) async fn ask(
     }
     // Many hints lead to one query. A query in the timeline is no proof: a crash or a store error
     // may have prevented its result from being stored.
-    let since = engine.callbacks().reserved_query(callback);
+    let since = engine.callbacks().reserved_query(attempt.id, callback.id);
     if engine
         .callbacks()
         .was_queried_since(attempt.id, since.unwrap_or(callback.received_at))

@@ -8,7 +8,7 @@ use switchyard_core::limits::CALLBACK_MATCH_WINDOW;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Transaction;
 use switchyard_records::{self as records, Name};
-use switchyard_store::{Batch, CommitError, Direction, Table};
+use switchyard_store::{Batch, CommitError, Table};
 
 /// Queues the callbacks that are parked for a name that this commit made known.
 pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Transaction) {
@@ -38,20 +38,22 @@ pub(crate) fn appeared(engine: &Engine, before: Option<&Transaction>, after: &Tr
 
 async fn wake(engine: &Engine, name: &Name) -> Result<(), EngineError> {
     let range = row::name_prefix(name).range();
-    let rows = engine
-        .store()
-        .scan(
-            Table::Callback,
-            range.from(),
-            range.to(),
-            Direction::Forward,
-            PAGE,
-        )
-        .await?;
-    for (key, connection) in &rows {
-        if let Some((_, which)) = waiting_in(key, connection) {
-            change(engine, which, have_another_look).await?;
+    let mut pages = engine.store().pages(Table::Callback, range, PAGE);
+    let (mut verified, mut others) = (Vec::new(), Vec::new());
+    while let Some(rows) = pages.next().await? {
+        for (key, connection) in &rows {
+            let Some((_, which)) = waiting_in(key, connection) else {
+                continue;
+            };
+            match row::load(engine.store(), which).await? {
+                Some(callback) if callback.trusted == Some(true) => verified.push(which),
+                _ => others.push(which),
+            }
         }
+    }
+    // A verified one may report money. Strangers may have sent any number of the others.
+    for which in verified.into_iter().chain(others) {
+        change(engine, which, have_another_look).await?;
     }
     Ok(())
 }

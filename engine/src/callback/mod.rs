@@ -16,7 +16,7 @@
 //! - The disk cannot fill up: the arrival rate, the waiting bytes and the number of kept callbacks
 //!   are limited for each connection. Nothing is stored for an unknown connection.
 //! - Strangers silence no provider: beyond the limit of an ended attempt, its unverified callbacks
-//!   still lead to a query, once a minute.
+//!   still lead to a query, every 10 seconds.
 //!
 //! Leaves out: scheduled status queries. They run as if there were no callbacks.
 
@@ -32,6 +32,7 @@ mod queue;
 mod receive;
 mod recipient;
 mod reprocess;
+mod room;
 mod row;
 mod sweep;
 mod tracker;

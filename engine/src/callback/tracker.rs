@@ -8,9 +8,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, Semaphore};
 
 use super::queue::CallbackQueue;
-use super::row::{Callback, CallbackState};
+use super::row::CallbackState;
 use crate::queue::Queue;
-use switchyard_core::ids::{AttemptId, CallbackId, ConnectionId, TransactionId};
+use switchyard_core::ids::{AttemptId, CallbackId, ConnectionId};
 use switchyard_core::limits::{
     CALLBACK_CROWD_PAUSE, CALLBACKS_A_SECOND, CALLBACKS_AFTER_OUR_CALL, CALLBACKS_AT_ONCE,
     CALLBACKS_REMEMBERED, CALLBACKS_WAITING_BYTES,
@@ -22,6 +22,8 @@ pub(crate) struct CallbackTracker {
     pub(super) queue: Queue<CallbackQueue>,
     /// Notified after each processed callback.
     pub(super) processed: Notify,
+    /// Held while callbacks over a limit are deleted.
+    pub(super) room: tokio::sync::Mutex<()>,
     /// Permits for callbacks that were read and wait in memory for the end of our own call.
     pub(super) patience: Semaphore,
     /// Number of callbacks that were parked for their transaction since the start.
@@ -30,9 +32,9 @@ pub(crate) struct CallbackTracker {
     none_at_start: AtomicBool,
     /// Time of the last query about each ended attempt. Set once the result has been processed.
     heard: Mutex<HashMap<AttemptId, Timestamp>>,
-    /// Of each transaction with too many callbacks, the one that causes the next query, and its
-    /// time.
-    crowds: Mutex<HashMap<TransactionId, (CallbackId, Timestamp)>>,
+    /// Of an attempt of a transaction with too many callbacks, the one that causes the next query,
+    /// and its time.
+    crowds: Mutex<HashMap<AttemptId, (CallbackId, Timestamp)>>,
 }
 
 #[derive(Default)]
@@ -42,6 +44,8 @@ struct Gauge {
     booked_until: i64,
     waiting_bytes: u64,
     kept: HashMap<CallbackState, usize>,
+    /// Of each state, the last of the oldest callbacks that are all verified.
+    verified: HashMap<CallbackState, CallbackId>,
 }
 
 /// Reason to reject a callback on receipt.
@@ -57,6 +61,7 @@ impl Default for CallbackTracker {
             gauges: Mutex::default(),
             queue: Queue::default(),
             processed: Notify::new(),
+            room: tokio::sync::Mutex::default(),
             patience: Semaphore::new(CALLBACKS_AFTER_OUR_CALL),
             park: AtomicU64::new(0),
             none_at_start: AtomicBool::new(false),
@@ -116,33 +121,48 @@ impl CallbackTracker {
         heard.get(&attempt).is_some_and(|at| *at >= since)
     }
 
-    /// Time of the query that an unverified callback of a transaction with too many of them causes.
-    /// `None`: another callback causes a query that is still to come, and that covers this one.
+    /// Time of the query about `attempts` that an unverified callback beyond the limit causes.
+    /// `None`: other callbacks cause later queries about each of them, which cover this one.
     pub(super) fn reserve_query(
         &self,
-        transaction: TransactionId,
+        attempts: &[AttemptId],
         callback: CallbackId,
         now: Timestamp,
     ) -> Option<Timestamp> {
         let mut crowds = self.crowds.lock();
-        let last = match crowds.get(&transaction) {
-            Some((holder, at)) if *holder == callback => return Some(*at),
-            Some((_, at)) if *at > now => return None,
-            last => last.map(|(_, at)| *at),
-        };
-        let at = last.map_or(now, |last| last.plus(CALLBACK_CROWD_PAUSE).max(now));
+        let known = |attempt: &AttemptId| crowds.get(attempt).copied();
+        let own = attempts.iter().filter_map(known);
+        let own = own.filter(|(holder, _)| *holder == callback);
+        if let Some(at) = own.map(|(_, at)| at).max() {
+            return Some(at);
+        }
+        let is_covered = |attempt: &AttemptId| known(attempt).is_some_and(|(_, at)| at > now);
+        let uncovered: Vec<_> = attempts.iter().filter(|one| !is_covered(one)).collect();
+        if uncovered.is_empty() {
+            return None;
+        }
+        let earlier = uncovered.iter().filter_map(|attempt| known(attempt));
+        let at = earlier.fold(now, |at, (_, last)| at.max(last.plus(CALLBACK_CROWD_PAUSE)));
         if crowds.len() >= CALLBACKS_REMEMBERED {
             crowds.retain(|_, (_, at)| *at > now);
         }
-        crowds.insert(transaction, (callback, at));
+        crowds.extend(
+            uncovered
+                .into_iter()
+                .map(|attempt| (*attempt, (callback, at))),
+        );
         Some(at)
     }
 
-    /// Time of the query that is reserved for the callback.
-    pub(super) fn reserved_query(&self, callback: &Callback) -> Option<Timestamp> {
+    /// Time of the query about an attempt that is reserved for the callback.
+    pub(super) fn reserved_query(
+        &self,
+        attempt: AttemptId,
+        callback: CallbackId,
+    ) -> Option<Timestamp> {
         let crowds = self.crowds.lock();
-        let (holder, at) = crowds.get(&callback.transaction?)?;
-        (*holder == callback.id).then_some(*at)
+        let (holder, at) = crowds.get(&attempt)?;
+        (*holder == callback).then_some(*at)
     }
 
     /// Wakes the queue, after the commit, for a row that is due at `at`.
@@ -180,6 +200,31 @@ impl CallbackTracker {
             .or_default()
             .kept
             .insert(state, count);
+    }
+
+    /// Notes that a callback and all older ones of its state are verified.
+    pub(super) fn verified(
+        &self,
+        connection: ConnectionId,
+        state: CallbackState,
+        last: CallbackId,
+    ) {
+        let mut gauges = self.gauges();
+        let gauge = gauges.entry(connection).or_default();
+        gauge.verified.insert(state, last);
+    }
+
+    /// The last of the oldest callbacks that are all verified.
+    pub(super) fn verified_until(
+        &self,
+        connection: ConnectionId,
+        state: CallbackState,
+    ) -> Option<CallbackId> {
+        self.gauges()
+            .get(&connection)?
+            .verified
+            .get(&state)
+            .copied()
     }
 
     /// Records, before the commit, that a callback is parked for its transaction.
@@ -259,5 +304,33 @@ mod tests {
             !desk.was_queried_since(attempt(0), before),
             "one query too many"
         );
+    }
+
+    #[test]
+    fn a_reserved_query_covers_the_later_callbacks_about_its_attempts_and_no_others() {
+        let (desk, start) = (
+            CallbackTracker::default(),
+            Timestamp::from_micros(1_000_000),
+        );
+        let ulid = |number: u128| ulid::Ulid::from(number);
+        let [x, y] = [1, 2].map(|number| AttemptId::new(ulid(number)));
+        let reserve = |attempts: &[AttemptId], callback: u128, seconds: u64| {
+            let now = start.plus(Duration::from_secs(seconds));
+            let at = desk.reserve_query(attempts, CallbackId::new(ulid(callback)), now);
+            at.map(|at| at.since(start).as_secs())
+        };
+        assert_eq!(reserve(&[x], 1, 0), Some(0), "at once");
+        assert_eq!(reserve(&[x], 2, 1), Some(10), "a pause after the last");
+        assert_eq!(reserve(&[x], 3, 2), None, "covered");
+        assert_eq!(reserve(&[x], 2, 2), Some(10), "its own again");
+        assert_eq!(reserve(&[y], 4, 2), Some(2), "another attempt");
+        assert_eq!(
+            reserve(&[x, y], 5, 3),
+            Some(62),
+            "the one of both is not covered"
+        );
+        assert_eq!(reserve(&[x, y], 6, 4), None, "both are");
+        assert_eq!(reserve(&[x, y], 5, 12), Some(12), "due");
+        assert_eq!(reserve(&[x], 7, 11), Some(20));
     }
 }

@@ -340,7 +340,8 @@ async fn apply_result(
     let Some(attempt) = tx.attempt(found.attempt) else {
         return Ok(end(CallbackState::Ignored, "Its attempt is not known."));
     };
-    let is_one_too_many = crowd::is_beyond_limit(engine, callback, found.transaction).await?;
+    let is_one_too_many =
+        crowd::is_beyond_limit(engine, callback, found.transaction, &[found.attempt]).await?;
     callback.transaction = Some(found.transaction);
     callback.attempt = Some(found.attempt);
     if !exchanges.is_empty() && !is_one_too_many {
@@ -349,14 +350,14 @@ async fn apply_result(
     let is_named = callback.reference.is_some() || is_unmistakable(&tx, attempt);
     let outcome = report.outcome(found.transaction, attempt.amount);
     let is_hint = match &outcome {
-        Some(Outcome::Unknown { .. }) => has_ended(&tx, attempt),
+        Some(Outcome::Unknown { .. }) => !found.is_trusted || has_ended(&tx, attempt),
         Some(outcome) => !found.is_trusted || !(is_named || outcome.reports_money()),
         None => true,
     };
     if is_one_too_many && is_hint {
         // An open attempt is queried on schedule.
         let covered = match has_ended(&tx, attempt) {
-            true => crowd::covered_or_later(engine, callback, tx.id),
+            true => crowd::covered_or_later(engine, callback, &[attempt.id]),
             false => Some(Verdict::Forget),
         };
         if let Some(verdict) = covered {

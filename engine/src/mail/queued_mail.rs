@@ -202,7 +202,11 @@ pub struct SecondPayment {
 
 impl SecondPayment {
     fn all_of(tx: &Transaction, language: Language) -> Vec<Self> {
-        let payments = tx.second_payments().map(|(case, attempt)| Self {
+        // Nobody returns a sum that another report contradicts.
+        let certain = tx
+            .second_payments()
+            .filter(|(_, attempt)| !attempt.charges.iter().any(|charge| charge.is_disputed));
+        let payments = certain.map(|(case, attempt)| Self {
             method: attempt.method.clone(),
             amount: written(case.amount, language),
             number: attempt.phone.as_deref().map(phone::masked),

@@ -311,10 +311,13 @@ impl QueuedMail {
                     TakenBack::Nothing => "received",
                 };
                 let moved = message(self.language, &format!("money-{word}-{kind}"), &values);
-                match self.has_failed() && word == "received" {
-                    true => format!("{moved} {}", self.say(&format!("money-return-{kind}"))),
-                    false => moved,
-                }
+                let is_said = self.case == Some(CaseReason::ContradictingSuccess);
+                let advice = match word {
+                    "received" if self.has_failed() => "return",
+                    "reported" if !is_said => "disputed",
+                    _ => return format!("{happened} {moved}"),
+                };
+                format!("{moved} {}", self.say(&format!("money-{advice}-{kind}")))
             }
         };
         format!("{happened} {money}")

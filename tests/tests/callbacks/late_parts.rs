@@ -90,22 +90,45 @@ async fn a_verified_callback_without_an_attempt_is_not_pushed_out_by_those_of_st
             clock.advance(SOON);
         }
     }
+    until_read(&fixture).await?;
+    is_settled_by_early_report(&fixture).await
+}
+
+/// Strangers know the provider's id before its verified callback comes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_callback_behind_many_of_strangers_by_its_id_settles_its_attempt()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    let early = json!({ "id": "ch_early", "status": "paid", "minor": 2_500 });
+    for _ in 0..300 {
+        told(&fixture, early.clone(), None).await?;
+    }
+    told(&fixture, early, Some(KEY)).await?;
+    until_read(&fixture).await?;
+    is_settled_by_early_report(&fixture).await
+}
+
+async fn until_read(fixture: &Fixture) -> anyhow::Result<()> {
+    let clock = &fixture.merchant.bench.clock;
     eventually("all are read", SOON * 6, async || {
         clock.advance(SOON / 20);
         let waiting = fixture.callbacks(Some(CallbackState::Waiting)).await?;
         Ok(waiting.is_empty().then_some(()))
     })
-    .await?;
+    .await
+}
+
+async fn is_settled_by_early_report(fixture: &Fixture) -> anyhow::Result<()> {
     let id = fixture.confirmed("pending ch_early").await?;
     eventually("the early report settles it", SOON, async || {
-        clock.advance(SOON / 20);
+        fixture.merchant.bench.clock.advance(SOON / 20);
         let found = fixture.transaction(id).await?;
         Ok((found.attempts[0].state == AttemptState::Succeeded).then_some(()))
     })
     .await
 }
 
-/// Beyond the limit of an attempt that has ended, its unsigned callbacks cause one query a minute:
+/// Beyond the limit of an attempt that has ended, its unsigned callbacks cause one query every 10 seconds:
 /// strangers neither cause more nor keep the provider from being heard.
 #[tokio::test(flavor = "multi_thread")]
 async fn money_that_an_unsigned_callback_reports_after_many_of_strangers_is_found()
@@ -130,7 +153,7 @@ async fn money_that_an_unsigned_callback_reports_after_many_of_strangers_is_foun
         clock.advance(CALLBACK_CROWD_PAUSE);
         fixture.dealt_with(CALLBACKS_PER_TRANSACTION).await?;
         let asked = provider.asked() - asked;
-        assert!((1..=2).contains(&asked), "{asked} in minute {minute}");
+        assert!((1..=2).contains(&asked), "{asked} in round {minute}");
     }
     assert!(fixture.transaction(id).await?.surely_moved_no_money());
     provider.is_well.store(true, Ordering::SeqCst);

@@ -40,13 +40,13 @@ impl Received {
         self.single().as_ref().is_some_and(is_less)
     }
 
-    /// All sums as `write` writes them: `XOF 16,321 + $25.50, and an amount that cannot be read`.
-    /// `unreadable`: the words behind the comma.
+    /// All sums as `write` writes them: `XOF 16,321 + $25.50 and an amount that cannot be read`.
+    /// `unreadable`: the words behind the sums.
     pub fn text(&self, unreadable: &str, write: impl Fn(Amount) -> String) -> String {
         let amounts: Vec<_> = self.amounts.iter().map(|amount| write(*amount)).collect();
         let sums = amounts.join(" + ");
         match self.has_unreadable {
-            true => format!("{sums}, {unreadable}"),
+            true => format!("{sums} {unreadable}"),
             false => sums,
         }
     }

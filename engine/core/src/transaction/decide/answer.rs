@@ -105,7 +105,9 @@ fn decide_named(
             let called_off = cancel::of_unusable_page(tx, attempt, &mut pending, context);
             // Money that is reported again after a reversal needs a case at once. A case about a
             // sum takes in another one.
-            let has_case = has_case_about_sum(tx, attempt);
+            let names_money = matches!(&pending,
+                Outcome::Pending { received, .. } if is_money(*received));
+            let has_case = names_money && has_case_about_sum(tx, attempt);
             let part = (has_ended || has_case || tx.is_taken_back(attempt))
                 .then(|| too_little(tx, attempt, &pending, context))
                 .flatten();

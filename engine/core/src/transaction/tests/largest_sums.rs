@@ -186,6 +186,23 @@ fn a_case_about_a_sum_takes_in_the_sum_that_a_pending_attempt_names_later() {
 }
 
 #[test]
+fn a_pending_answer_without_a_sum_amends_no_case() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(part(1_000)).unwrap();
+    let unreadable = Outcome::Succeeded {
+        provider_id: Some("P2".to_owned()),
+        amount: Captured::Unreadable,
+        fees: None,
+        provider_status: None,
+    };
+    world.answer(unreadable).unwrap();
+    let cases = world.tx.cases.clone();
+    world.answer(pending_with(None)).unwrap();
+    assert_eq!(world.tx.cases, cases);
+}
+
+#[test]
 fn reports_that_contradict_each_other_say_neither_less_nor_more() {
     let francs = Amount::from_minor(5_000, Currency::from_code("XOF").unwrap());
     for (reports, difference) in [

@@ -37,7 +37,7 @@ customer-taken-back = The provider changed its report about your payment to { $a
 customer-taken-back-text = The provider had reported { $received } as received for your payment to { $app }, and later reported the payment as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
 customer-partly-taken-back-text = Providers had reported { $received } as received for your payment to { $app }, and later reported a part of it as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
 customer-second-failed = Another payment for your order at { $app } failed
-customer-second-failed-text = Your payment of { $amount } to { $app } stands. A second payment for this order had been reported, { $received } in all, and later the provider reported that it failed. If that money left your account, contact { $app } and give the reference.
+customer-second-failed-text = Your payment of { $amount } to { $app } stands. Providers had reported { $received } in all for this order, and later that another payment of it failed. If that money left your account, contact { $app } and give the reference.
 
 heading-success = Completed
 heading-failed = Failed
@@ -116,6 +116,8 @@ money-partly-taken-back-payment = Providers had reported { $received } as receiv
 money-partly-taken-back-payout = Providers had reported { $received } as sent, and later reported a part of it as failed; { $asked } was ordered.
 money-reported-payment = The provider reported { $received } as received; { $asked } was asked.
 money-reported-payout = The provider reported { $received } as sent; { $asked } was ordered.
+money-disputed-payment = Its reports name different amounts: compare them with its records before you deliver or return anything, whatever an earlier mail asked for.
+money-disputed-payout = Its reports name different amounts: compare them with its records before you send money again or ask for any back.
 money-return-payment = Return it to the customer: { $received } in all, less what you have returned already.
 money-return-payout = Ask for it back before you send another payout: { $received } in all.
 money-and-unreadable = and an amount that cannot be read
@@ -152,7 +154,10 @@ case-surplus = { $kind ->
     [payout] More was sent than was ordered: ask for the surplus back.
    *[payment] More was received than was asked: return the surplus.
 }
-case-contradicting_success = The provider reported two different successes for one attempt, which may be the same money. Return nothing before it was compared with the provider’s records.
+case-contradicting_success = { $kind ->
+    [payout] The provider reported two different successes for one attempt, which may be the same money. Compare them with the provider’s records before you send money again or ask for any back.
+   *[payment] The provider reported two different successes for one attempt, which may be the same money. Return nothing before it was compared with the provider’s records.
+}
 case-ambiguous_provider_id = { $kind ->
     [payout] The provider used one id for two attempts. Compare both with its records before you send money again.
    *[payment] The provider used one id for two attempts, and one charge may stand for both. Compare both with its records before you deliver.

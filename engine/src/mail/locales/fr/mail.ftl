@@ -36,7 +36,7 @@ customer-taken-back = Le prestataire a changé son annonce de votre paiement à 
 customer-taken-back-text = Le prestataire avait annoncé { $received } reçus pour votre paiement à { $app }, puis a annoncé l’échec du paiement. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
 customer-partly-taken-back-text = Des prestataires avaient annoncé { $received } reçus pour votre paiement à { $app }, puis ont annoncé l’échec d’une partie. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
 customer-second-failed = Un autre paiement pour votre commande chez { $app } a échoué
-customer-second-failed-text = Votre paiement de { $amount } à { $app } est maintenu. Un second paiement avait été annoncé pour cette commande, { $received } en tout, puis le prestataire a annoncé son échec. Si cet argent a quitté votre compte, contactez { $app } en donnant la référence.
+customer-second-failed-text = Votre paiement de { $amount } à { $app } est maintenu. Les prestataires avaient annoncé { $received } en tout pour cette commande, puis l’échec d’un autre paiement. Si cet argent a quitté votre compte, contactez { $app } en donnant la référence.
 
 heading-success = Abouti
 heading-failed = Échoué
@@ -115,6 +115,8 @@ money-partly-taken-back-payment = Les prestataires avaient annoncé { $received 
 money-partly-taken-back-payout = Les prestataires avaient annoncé l’envoi de { $received }, puis l’échec d’une partie ; { $asked } étaient demandés.
 money-reported-payment = Le prestataire a annoncé comme reçu : { $received }, pour { $asked } demandés.
 money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
+money-disputed-payment = Ses annonces donnent des montants différents : comparez-les avec ses relevés avant de livrer ou de rendre quoi que ce soit, quoi qu’ait demandé un message précédent.
+money-disputed-payout = Ses annonces donnent des montants différents : comparez-les avec ses relevés avant d’envoyer à nouveau de l’argent ou d’en demander la restitution.
 money-return-payment = À rendre au client : { $received } en tout, moins ce que vous avez déjà rendu.
 money-return-payout = Avant d’envoyer un autre versement, demandez la restitution de { $received } en tout.
 money-and-unreadable = et un montant illisible
@@ -151,7 +153,10 @@ case-surplus = { $kind ->
     [payout] Le montant envoyé dépasse le montant demandé : demandez la restitution de la différence.
    *[payment] Le montant reçu dépasse le montant demandé : rendez la différence.
 }
-case-contradicting_success = Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Ne rendez rien avant d’avoir comparé avec les relevés du prestataire.
+case-contradicting_success = { $kind ->
+    [payout] Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Comparez avec les relevés du prestataire avant d’envoyer à nouveau de l’argent ou d’en demander la restitution.
+   *[payment] Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Ne rendez rien avant d’avoir comparé avec les relevés du prestataire.
+}
 case-ambiguous_provider_id = { $kind ->
     [payout] Le prestataire a donné un même identifiant à deux tentatives. Comparez les deux avec ses relevés avant d’envoyer de l’argent à nouveau.
    *[payment] Le prestataire a donné un même identifiant à deux tentatives, et un seul débit peut valoir pour les deux. Comparez-les avec ses relevés avant de livrer.
