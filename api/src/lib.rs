@@ -26,6 +26,7 @@ pub mod openapi;
 pub mod operations;
 pub mod operator;
 pub mod pages;
+mod payout_batches;
 mod privacy;
 mod proposals;
 mod rate_headers;

@@ -107,6 +107,15 @@ reasons! {
     ProviderIdUnreported = "provider_id_unreported";
     AmountUnreported = "amount_unreported";
     NoteLength = "note_length";
+    FileNotText = "file_not_text";
+    FileEmpty = "file_empty";
+    FileLines = "file_lines";
+    LineCells = "line_cells";
+    ColumnUnknown = "column_unknown";
+    ColumnTwice = "column_twice";
+    ColumnMissing = "column_missing";
+    ReferenceTwice = "reference_twice";
+    ReferenceStored = "reference_stored";
     UrlUnreadable = "url_unreadable";
     UrlScheme = "url_scheme";
     UrlPlainHttp = "url_plain_http";

@@ -72,6 +72,10 @@ impl Client {
         self.send(self.http.patch(self.url(path)).json(body)).await
     }
 
+    pub async fn delete(&self, path: &str) -> anyhow::Result<Answer> {
+        self.send(self.http.delete(self.url(path))).await
+    }
+
     pub async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
         self.send(self.http.put(self.url(path)).json(body)).await
     }

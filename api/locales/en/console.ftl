@@ -833,6 +833,60 @@ console-public-payouts-off = Refused
 
 ## Order of a payout
 
+console-batches = Batches of payouts
+console-batches-text = Upload a CSV file with one payout a line. Every line is checked first, and nothing is ordered before you confirm.
+console-batches-earlier = Uploaded files
+console-batches-empty = There is nothing here yet.
+console-batch = Batch of payouts
+console-batch-file = File
+console-batch-lines = Lines
+console-batch-line = Line
+console-batch-field = Column
+console-batch-problem = Problem
+console-batch-about = Reference or reason
+console-batch-sum = Sum
+console-batch-upload = Upload a file
+console-batch-examine = Check the file
+console-batch-examine-hint = This orders nothing.
+console-batch-hint = UTF-8, with a heading. Columns: { $columns }, and the recipient’s fields such as msisdn. Phone and reference may be missing. At most { $lines } lines and { $kilobytes } kB.
+console-batch-large = The file is larger than { $kilobytes } kB, or did not arrive whole. Divide it.
+console-batch-refused = The file has problems. Nothing was stored or ordered: correct them and upload it again.
+console-batch-problems = { $count ->
+    [one] { $count } problem
+   *[other] { $count } problems
+}
+console-batch-draft = Not confirmed
+console-batch-running = Being ordered
+console-batch-done = Ordered
+console-batch-review-text = The file has no problems. Nothing is ordered yet.
+console-batch-running-text = The payouts are being ordered, one after the other. Reload the page to see how far they are.
+console-batch-done-text = All lines were ordered. Reload the page to see how far the payouts are.
+console-batch-confirm-text = One payout is ordered for each line. This cannot be taken back for payouts that were sent.
+console-batch-confirm = Order all payouts
+console-batch-discard = Discard the file
+console-batch-proposed = Another person has to approve this batch.
+console-batch-lines-link = Lines of the batch
+console-line-waiting = Waiting
+console-line-created = Created
+console-line-sent = Sent
+console-line-succeeded = Succeeded
+console-line-failed = Failed
+console-line-unknown = Unknown
+console-line-refused = Not ordered
+console-proposal-batch = Proposed batch of payouts
+console-approval-batch = With your approval one payout is ordered for each line of the batch, and real money leaves your account.
+console-done-batch-confirmed = The payouts are being ordered.
+console-done-batch-approved = The batch is approved. Its payouts are being ordered.
+console-done-batch-discarded = The file was discarded. Nothing was ordered.
+console-refusal-file-not-text = The file is no CSV text in UTF-8.
+console-refusal-file-empty = The file has no line below its heading.
+console-refusal-file-lines = A file has at most { $most } lines: divide it.
+console-refusal-line-cells = The line has another number of cells than the heading, which has { $known }.
+console-refusal-column-unknown = There is no column “{ $detail }”.
+console-refusal-column-twice = The column “{ $detail }” is there twice.
+console-refusal-column-missing = The column “{ $detail }” is missing.
+console-refusal-reference-twice = Line { $known } has this reference too.
+console-refusal-reference-stored = The payout { $known } has this reference.
 console-payout-new = New payout
 console-done-payout-made = The payout was created. Its page shows what the provider reports.
 console-payout-choose = Choose

@@ -833,6 +833,60 @@ console-public-payouts-off = Refusés
 
 ## Ordre d'un versement
 
+console-batches = Lots de versements
+console-batches-text = Importez un fichier CSV avec un versement par ligne. Chaque ligne est d’abord vérifiée, et rien n’est envoyé avant votre confirmation.
+console-batches-earlier = Fichiers importés
+console-batches-empty = Il n’y a encore rien ici.
+console-batch = Lot de versements
+console-batch-file = Fichier
+console-batch-lines = Lignes
+console-batch-line = Ligne
+console-batch-field = Colonne
+console-batch-problem = Problème
+console-batch-about = Référence ou motif
+console-batch-sum = Somme
+console-batch-upload = Importer un fichier
+console-batch-examine = Vérifier le fichier
+console-batch-examine-hint = Cette vérification n’envoie aucun versement.
+console-batch-hint = UTF-8, avec une ligne d’en-tête. Colonnes : { $columns }, et les champs du bénéficiaire comme msisdn. Phone et reference sont facultatives. Au plus { $lines } lignes et { $kilobytes } ko.
+console-batch-large = Le fichier dépasse { $kilobytes } ko, ou n’est pas arrivé en entier. Divisez-le.
+console-batch-refused = Le fichier a des problèmes. Rien n’a été enregistré ni envoyé : corrigez-les et importez-le de nouveau.
+console-batch-problems = { $count ->
+    [one] { $count } problème
+   *[other] { $count } problèmes
+}
+console-batch-draft = Non confirmé
+console-batch-running = En cours
+console-batch-done = Traité
+console-batch-review-text = Le fichier n’a pas de problème. Aucun versement n’est encore envoyé.
+console-batch-running-text = Les versements sont créés l’un après l’autre. Rechargez la page pour voir l’avancement.
+console-batch-done-text = Toutes les lignes ont été traitées. Rechargez la page pour voir l’avancement des versements.
+console-batch-confirm-text = Un versement est créé pour chaque ligne. Un versement envoyé ne peut pas être rappelé.
+console-batch-confirm = Envoyer tous les versements
+console-batch-discard = Abandonner le fichier
+console-batch-proposed = Une autre personne doit approuver ce lot.
+console-batch-lines-link = Lignes du lot
+console-line-waiting = En attente
+console-line-created = Créé
+console-line-sent = Envoyé
+console-line-succeeded = Réussi
+console-line-failed = Échoué
+console-line-unknown = Inconnu
+console-line-refused = Non créé
+console-proposal-batch = Proposition d’un lot de versements
+console-approval-batch = Avec votre approbation, un versement est créé pour chaque ligne du lot et de l’argent réel quitte votre compte.
+console-done-batch-confirmed = Les versements sont en cours de création.
+console-done-batch-approved = Le lot est approuvé. Ses versements sont en cours de création.
+console-done-batch-discarded = Le fichier a été abandonné. Aucun versement n’a été créé.
+console-refusal-file-not-text = Le fichier n’est pas un texte CSV en UTF-8.
+console-refusal-file-empty = Le fichier n’a pas de ligne sous son en-tête.
+console-refusal-file-lines = Un fichier a au plus { $most } lignes : divisez-le.
+console-refusal-line-cells = La ligne n’a pas le même nombre de cellules que l’en-tête, qui en a { $known }.
+console-refusal-column-unknown = Il n’y a pas de colonne « { $detail } ».
+console-refusal-column-twice = La colonne « { $detail } » est présente deux fois.
+console-refusal-column-missing = La colonne « { $detail } » manque.
+console-refusal-reference-twice = La ligne { $known } a aussi cette référence.
+console-refusal-reference-stored = Le versement { $known } a déjà cette référence.
 console-payout-new = Nouveau versement
 console-done-payout-made = Le versement est créé. Sa page montre ce que le prestataire indique.
 console-payout-choose = Choisir

@@ -17,6 +17,7 @@ use crate::openapi::Success;
 use crate::operator::contract::Nothing;
 use crate::operator::error::{Answer, Refused, invalid, not_found};
 use crate::operator::input::{Body, QueryParams, done, ok};
+use crate::payout_batches;
 use crate::privacy::masked;
 use crate::proposals::{NotExecuted, name_of, payout, read, routing};
 use crate::state::ApiState;
@@ -33,6 +34,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 /// Change of a proposal.
 enum Proposed {
     Payout(payout::Proposed),
+    Batch(payout_batches::Proposed),
     Routing(routing::Proposed),
 }
 
@@ -44,6 +46,9 @@ impl Proposed {
             payout::KIND => read::<payout::Proposed>(approval)
                 .filter(|it| (it.app, it.environment) == (app, environment))
                 .map(Self::Payout),
+            payout_batches::KIND => read::<payout_batches::Proposed>(approval)
+                .filter(|it| (it.app, it.environment) == (app, environment))
+                .map(Self::Batch),
             routing::KIND => read::<routing::Proposed>(approval)
                 .filter(|it| (it.app, it.environment) == (app, environment))
                 .filter(|_| scope.place.may(Action::ViewRouting))
@@ -133,6 +138,11 @@ async fn approve(State(state): State<ApiState>, scope: InScope) -> Answer {
             let made = payout::approve(&state, users, caller, &permit, &approval, one).await;
             made.map(Some)
         }
+        Proposed::Batch(one) => {
+            let id = approval.id;
+            let made = payout_batches::approve(&state, users, &permit, id, one.batch).await;
+            made.map(|()| None)
+        }
         Proposed::Routing(one) => {
             let made = routing::approve(&state, users, &permit, approval.id, one).await;
             made.map(|()| None)
@@ -196,15 +206,16 @@ async fn one_of_scope(scope: &InScope) -> Result<(users::Approval, Proposed), Re
 }
 
 fn view(state: &ApiState, scope: &InScope, approval: &users::Approval) -> Option<Approval> {
-    let (payout, routing) = match Proposed::of(scope, approval)? {
-        Proposed::Payout(one) => (payout_view(state, scope, &one), None),
+    let (payout, batch, routing) = match Proposed::of(scope, approval)? {
+        Proposed::Payout(one) => (payout_view(state, scope, &one), None, None),
+        Proposed::Batch(one) => (None, Some(one.batch), None),
         Proposed::Routing(one) => {
             let rules = ProposedRules {
                 replaces: one.replaces,
                 rules: one.set.rules,
                 fees: one.set.fees,
             };
-            (None, Some(rules))
+            (None, None, Some(rules))
         }
     };
     let (name, decided_by, decided_at, because) = match &approval.state {
@@ -229,6 +240,7 @@ fn view(state: &ApiState, scope: &InScope, approval: &users::Approval) -> Option
         decided_at: decided_at.map(Into::into),
         rejected_because: because,
         payout,
+        batch,
         routing,
     })
 }

@@ -11,6 +11,7 @@
 mod approvals;
 mod audit;
 mod auth;
+mod batches;
 pub mod contract;
 mod deliveries;
 mod keys;
@@ -61,6 +62,7 @@ fn of_users() -> OpenApiRouter<ApiState> {
         .merge(transactions::routes())
         .merge(statistics::routes())
         .merge(payouts::routes())
+        .merge(batches::routes())
         .merge(approvals::routes())
         .merge(keys::routes())
         .merge(webhooks::routes())

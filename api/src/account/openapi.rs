@@ -78,7 +78,11 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
             "Keys" | "Webhooks" => vec![ErrorCode::ResourceChanged, ErrorCode::LimitReached],
             "Transactions" => vec![ErrorCode::TransitionRefused],
             "Approvals" => of_payouts(&[ErrorCode::TransitionRefused]),
-            "Payouts" => of_payouts(&[ErrorCode::SecondPersonNeeded]),
+            "Payouts" => of_payouts(&[
+                ErrorCode::SecondPersonNeeded,
+                ErrorCode::LimitReached,
+                ErrorCode::TransitionRefused,
+            ]),
             "Team" => vec![ErrorCode::TransitionRefused, ErrorCode::FieldInvalid],
             _ => vec![ErrorCode::ResourceChanged, ErrorCode::FieldInvalid],
         });

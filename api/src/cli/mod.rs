@@ -330,6 +330,8 @@ mod tests {
             "switchyard account keys roll key_x --now",
             "switchyard account transactions search awa@example.com --kind payout",
             "switchyard account payouts create order.json --idempotency-key 1",
+            "switchyard account payouts upload may.csv",
+            "switchyard account payouts confirm bat_x",
             "switchyard account approvals reject apr_x --reason late",
             "switchyard account webhooks create https://shop.example/h --events payment.success",
             "switchyard account webhooks resend-missing whk_x --since 2026-11-20",

@@ -39,6 +39,8 @@ struct List {
     frame: Frame,
     /// Form for a new payout.
     new: Option<String>,
+    /// Batches of payouts.
+    batches: Option<String>,
     export: Option<ExportForm>,
     heading: String,
     here: String,
@@ -159,6 +161,7 @@ async fn search(page: &Page, kind: Kind, filter: &Filter) -> Result<Response, Fa
     });
     let list = List {
         new: new_payout(page, kind),
+        batches: batches(page, kind),
         export: export_form(page, kind, filter),
         frame: page.frame(&format!("console-{name}"), name),
         heading: text.say(&format!("console-{name}")),
@@ -205,6 +208,7 @@ fn list(
     };
     List {
         new: new_payout(page, query.kind),
+        batches: batches(page, query.kind),
         export: export_form(page, query.kind, filter),
         frame: page.frame(&format!("console-{name}"), name),
         heading: text.say(&format!("console-{name}")),
@@ -238,6 +242,11 @@ fn list(
 fn new_payout(page: &Page, kind: Kind) -> Option<String> {
     let may = kind == Kind::Payout && page.may(Action::CreatePayout);
     may.then(|| page.in_scope("payouts/new"))
+}
+
+/// Address of the batches of payouts.
+fn batches(page: &Page, kind: Kind) -> Option<String> {
+    (kind == Kind::Payout).then(|| page.in_scope("payouts/batches"))
 }
 
 /// `None`: the reader may not export.

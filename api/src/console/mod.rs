@@ -5,7 +5,8 @@
 //! GET/POST /console/link/{token}         invitation, new password
 //! GET  /console/                         apps
 //! GET  /console/apps/{app}/{environment}/home               numbers, charts, what needs attention
-//! GET  /console/apps/{app}/{environment}/payments[/{id}|.csv]  and …/payouts, …/payouts/new
+//! GET  /console/apps/{app}/{environment}/payments[/{id}|.csv]  and …/payouts, …/payouts/new,
+//!      …/payouts/batches[/{batch}]
 //! GET  /console/apps/{app}/{environment}/keys[/new|/{key}]  and …/webhooks[/new|/{webhook}]
 //! GET  /console/apps/{app}/{environment}/connections[/new|/{connection}]
 //! GET  /console/apps/{app}/{environment}/routing[/edit]
@@ -70,6 +71,7 @@ use self::developers::{deliveries, keys, webhooks};
 use self::page::{Failed, Page};
 use self::state::ConsoleState;
 use crate::pages::messages;
+use crate::payout_batches::FILE_BYTES;
 use crate::state::{ApiState, CONSOLE_PATH, ConsoleAccess};
 
 /// Path of all pages of the console.
@@ -115,6 +117,19 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
         .route(
             "/console/apps/{app}/{environment}/payouts/new",
             get(payouts::get).post(payouts::post),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payouts/batches",
+            get(payouts::batches::list)
+                .post(payouts::batches::upload)
+                .layer(
+                    // The largest file, and what a form adds to it.
+                    DefaultBodyLimit::max(FILE_BYTES + FORM_BYTES),
+                ),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payouts/batches/{batch}",
+            get(payouts::batches::get).post(payouts::batches::change),
         )
         .route(
             "/console/apps/{app}/{environment}/payouts/{id}",

@@ -491,6 +491,7 @@ const COMPOSED_MESSAGES: &[&str] = &[
     "console-payments",
     "console-payouts",
     "console-one-",
+    "console-line-",
     "console-link-",
     "console-forgotten-sent-",
     "console-missing-",

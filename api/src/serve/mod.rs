@@ -181,6 +181,9 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         let links = console::seed(&console.users, &engine, &settings, &keys).await?;
         development::welcome(&settings, &keys, &links)?;
     }
+    if let Some(console) = parts.state.console() {
+        crate::payout_batches::resume(&parts.state, &console.users).await;
+    }
     let doors = tokio::spawn(listeners.serve(parts, totals, settings.clone()));
     supervisor::start_watchdog(&engine);
     supervisor::ready();

@@ -145,6 +145,27 @@ impl Engine {
         Ok(tx)
     }
 
+    /// Says which of these payouts would exceed a limit of the app if all of them were ordered now,
+    /// in their order. Nothing stays counted.
+    pub async fn exceeding_payouts(
+        &self,
+        caller: &Caller,
+        payouts: &[NewPayout],
+    ) -> Vec<Option<EngineError>> {
+        let mut reserved = Vec::with_capacity(payouts.len());
+        let mut exceeding = Vec::with_capacity(payouts.len());
+        for payout in payouts {
+            match self.reserve_payout(caller, payout).await {
+                Ok(reservation) => {
+                    reserved.push(reservation);
+                    exceeding.push(None);
+                }
+                Err(error) => exceeding.push(Some(error)),
+            }
+        }
+        exceeding
+    }
+
     /// Counts a payout against the limits of its app. The uses become durable in the commit that
     /// stores it.
     async fn reserve_payout(

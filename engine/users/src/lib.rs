@@ -1,5 +1,5 @@
 //! Users: people, roles, sign-in, sessions, single-use links, API tokens, approvals by a second
-//! person, and the audit log.
+//! person, batches of payouts, and the audit log.
 //!
 //! Users, sessions, links, tokens and open approvals are in memory, loaded at the start: a request
 //! is authenticated without a read of the store. The audit log is in the store only. Changes are
@@ -21,6 +21,8 @@ mod invite;
 mod link;
 mod log;
 mod password;
+mod payout_batch;
+mod payout_batches;
 mod pending;
 mod purge;
 mod refusal;
@@ -53,6 +55,10 @@ pub use self::invite::{Acceptance, NewInvitation};
 pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
+pub use self::payout_batch::{
+    BatchId, BatchLine, BatchState, NewBatch, NotABatch, PayoutBatch, RefusedLine,
+};
+pub use self::payout_batches::{BATCH_LINES, BatchRun};
 pub use self::refusal::Refusal;
 pub use self::reset::PasswordReset;
 pub use self::role::{

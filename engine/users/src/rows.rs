@@ -20,6 +20,14 @@ pub(crate) enum Kind {
     Approval,
     /// Approved, rejected and expired proposals.
     Decided,
+    /// Heads of batches of payouts.
+    Batch,
+    /// Ids of batches that are not confirmed, or whose payouts are not all made.
+    OpenBatch,
+    /// Ids of batches below their app and environment.
+    BatchOfApp,
+    /// Lines of batches of payouts.
+    BatchLines,
 }
 
 impl Kind {
@@ -31,6 +39,10 @@ impl Kind {
             Self::Token => "token",
             Self::Approval => "approval",
             Self::Decided => "decided",
+            Self::Batch => "batch",
+            Self::OpenBatch => "batch-open",
+            Self::BatchOfApp => "batch-of-app",
+            Self::BatchLines => "batch-lines",
         }
     }
 

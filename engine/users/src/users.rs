@@ -1,5 +1,6 @@
 //! Handle of users, sessions, links, tokens, approvals and the audit log.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::audit::{ChainHead, NewEntry};
 use crate::error::UsersError;
 use crate::link::Link;
 use crate::password::{PasswordCost, PasswordHasher};
+use crate::payout_batch::BatchId;
 use crate::pending::Pending;
 use crate::refusal_log::RefusalLog;
 use crate::rows::{self, Kind};
@@ -81,6 +83,8 @@ pub(crate) struct Inner {
     pub sign_ins: Throttle,
     pub resets: Throttle,
     pub refusals: RefusalLog,
+    /// Batches on which this process works.
+    pub batch_runs: Arc<Mutex<HashSet<BatchId>>>,
     /// Sign-ins that wait for a second factor, and set-ups of one.
     pub pending: Mutex<Pending>,
     set: RwLock<Set>,
@@ -119,6 +123,7 @@ impl Users {
             sign_ins: Throttle::default(),
             resets: Throttle::default(),
             refusals: RefusalLog::default(),
+            batch_runs: Arc::default(),
             pending: Mutex::default(),
             set: RwLock::new(set),
             gate: Arc::new(tokio::sync::Mutex::new(head)),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use switchyard_core::ids::{ApprovalId, TransactionId, UserId};
 use switchyard_core::routing::{FeeRow, Rule};
-use switchyard_users::Action;
+use switchyard_users::{Action, BatchId};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::iso_timestamp::IsoTimestamp;
@@ -56,6 +56,9 @@ pub struct Approval {
     pub rejected_because: Option<String>,
     /// The proposed payout; null for another change.
     pub payout: Option<ProposedPayout>,
+    /// The proposed batch of payouts; null for another change.
+    #[schema(value_type = Option<String>)]
+    pub batch: Option<BatchId>,
     /// The proposed routing rules; null for another change.
     pub routing: Option<ProposedRules>,
 }

@@ -3,6 +3,7 @@
 
 pub mod approvals;
 pub mod audit;
+pub mod batches;
 pub mod own;
 pub mod payouts;
 pub mod settings;

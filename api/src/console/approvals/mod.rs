@@ -5,6 +5,7 @@
 //! person who made a proposal cannot decide about it. A token can neither propose nor decide: its
 //! owner may have a user of the console, too.
 
+pub mod batch;
 pub mod closing;
 pub mod payout;
 pub mod resolution;
@@ -38,6 +39,7 @@ enum Proposed {
     Resolution(resolution::Proposed),
     Closing(closing::Proposed),
     Payout(payout::Proposed),
+    Batch(batch::Proposed),
     Routing(routing::Proposed),
 }
 
@@ -51,6 +53,7 @@ impl Proposed {
             resolution::KIND => read(approval).map(Self::Resolution),
             closing::KIND => read(approval).map(Self::Closing),
             payout::KIND => read(approval).map(Self::Payout),
+            batch::KIND => read(approval).map(Self::Batch),
             routing::KIND => read(approval).map(Self::Routing),
             _ => None,
         }
@@ -65,6 +68,7 @@ impl Proposed {
         match self {
             Self::Resolution(_) | Self::Closing(_) => scope.is_none(),
             Self::Payout(one) => is_here(one.app, one.environment),
+            Self::Batch(one) => is_here(one.app, one.environment),
             Self::Routing(one) => {
                 is_here(one.app, one.environment) && page.may(Action::ViewRouting)
             }
@@ -77,6 +81,7 @@ impl Proposed {
             Self::Resolution(_) => "console-resolve",
             Self::Closing(_) => "console-case-close",
             Self::Payout(_) => "console-payout",
+            Self::Batch(_) => "console-batch",
             Self::Routing(_) => "console-routing-rules",
         }
     }
@@ -100,6 +105,11 @@ impl Proposed {
                 "console-approval-payout",
                 "console-approval-own-account",
             ],
+            Self::Batch(_) => [
+                "console-proposal-batch",
+                "console-approval-batch",
+                "console-approval-own-account",
+            ],
             Self::Routing(_) => [
                 "console-proposal-routing",
                 "console-approval-routing",
@@ -109,11 +119,12 @@ impl Proposed {
     }
 
     /// Object of the change, for the list.
-    fn subject(&self, page: &Page) -> String {
+    fn subject(&self, page: &Page, approval: &Approval) -> String {
         match self {
             Self::Resolution(one) => one.transaction.to_string(),
             Self::Closing(one) => one.case.to_string(),
             Self::Payout(one) => payout::amount(page, one),
+            Self::Batch(_) => batch::subject(approval),
             Self::Routing(one) => {
                 let count = u64::try_from(one.set.rules.len()).unwrap_or_default();
                 let text = page.text();
@@ -271,7 +282,7 @@ fn row(page: &Page, approval: &Approval) -> Option<Row> {
         address(page, &format!("/{}", approval.id)),
         vec![
             text.say(proposed.name()),
-            proposed.subject(page),
+            proposed.subject(page, approval),
             name_of(page, approval.proposed_by),
             text.language().date(approval.proposed_at),
             state(page, approval),
@@ -356,6 +367,7 @@ async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
         Proposed::Resolution(one) => resolution::show(page, &approval, one, &mut view).await?,
         Proposed::Closing(one) => closing::show(page, &approval, one, &mut view).await?,
         Proposed::Payout(one) => payout::show(page, &approval, one, &mut view).await?,
+        Proposed::Batch(one) => batch::show(page, one, &mut view)?,
         Proposed::Routing(one) => routing::show(page, &approval, one, &mut view).await?,
     };
     if approval.state == ApprovalState::Open {
@@ -465,6 +477,7 @@ async fn approve(page: &Page, id: &str, fields: &Fields) -> Decided {
         }
         Proposed::Closing(one) => closing::approve(page, permit, &approval, one, fields).await,
         Proposed::Payout(one) => payout::approve(page, permit, &approval, one).await,
+        Proposed::Batch(one) => batch::approve(page, permit, &approval, one).await,
         Proposed::Routing(one) => routing::approve(page, permit, &approval, one).await,
     }
 }

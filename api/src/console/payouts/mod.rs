@@ -4,6 +4,7 @@
 //! own: the same checks and limits apply, and a form that is sent twice makes one payout. Where the
 //! app's settings ask for a second person, the payout becomes a proposal.
 
+pub mod batches;
 mod draft;
 
 use askama::Template;

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+mod batches;
 mod crash;
 mod links;
 mod properties;
