@@ -110,7 +110,8 @@ impl Users {
         })
     }
 
-    /// Finds a user's API token, and notes its use.
+    /// Finds a user's API token, and notes its use. It is refused, as a session is, while its user
+    /// needs a second factor and has none.
     pub fn authenticate_token(&self, bearer: &str, origin: &Origin) -> Result<Identity, Refusal> {
         if !token::is_well_formed(bearer, &self.0.options.service_code) {
             return Err(Refusal::NotSignedIn);
@@ -120,7 +121,7 @@ impl Users {
         let set = self.set();
         let live = set.token_by_hash(&hash).ok_or(Refusal::NotSignedIn)?;
         let user = set.users.get(&live.token.user);
-        let user = user.filter(|user| user.is_active());
+        let user = user.filter(|user| user.is_active() && !self.lacks_totp(user));
         let user = user.ok_or(Refusal::NotSignedIn)?;
         if now >= live.token.expires_at {
             return Err(Refusal::NotSignedIn);
@@ -262,12 +263,14 @@ impl Users {
     pub(crate) fn live_user(&self, who: &Identity) -> Result<Arc<User>, Refusal> {
         let now = self.0.clock.now();
         let set = self.set();
-        let user = set.users.get(&who.user.id).filter(|user| user.is_active());
+        let user = set.users.get(&who.user.id);
+        let user = user.filter(|user| user.is_active() && !self.lacks_totp(user));
         let user = user.ok_or(Refusal::NotSignedIn)?;
         let is_live = match &who.via {
-            Via::Session(session) => set.sessions.get(&session.id).is_some_and(|live| {
-                live.session.user == user.id && !live.is_expired(now) && !self.lacks_totp(user)
-            }),
+            Via::Session(session) => set
+                .sessions
+                .get(&session.id)
+                .is_some_and(|live| live.session.user == user.id && !live.is_expired(now)),
             Via::Token(token) => set
                 .tokens
                 .get(&token.id)

@@ -213,3 +213,36 @@ async fn a_new_password_lists_the_tokens_that_stay_valid_and_the_user_revokes_th
     assert!(world.identity(&token).is_err(), "sessions end");
     assert!(by_token(&world, &kept.secret).is_ok());
 }
+
+#[tokio::test]
+async fn a_token_is_refused_while_its_user_lacks_a_required_second_factor() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    world
+        .member("ada@example.com", ACME, "vic@example.com", Role::Viewer)
+        .await;
+    let mut tokens = Vec::new();
+    for email in ["ada@example.com", "vic@example.com"] {
+        let who = world.signed_in(email).await;
+        let wanted = request(&world, &[Action::ViewPayments]);
+        tokens.push(world.users.create_token(&who, wanted).await.unwrap().secret);
+    }
+    let before = by_token(&world, &tokens[0]).unwrap();
+    for (settings, valid) in [
+        (SecondFactor::Optional, [true, true]),
+        (SecondFactor::ByRole, [false, true]),
+        (SecondFactor::All, [false, false]),
+    ] {
+        let users = world.restarted(settings).await;
+        for (token, is_valid) in tokens.iter().zip(valid) {
+            let who = users.authenticate_token(token.expose(), origin());
+            assert_eq!(who.is_ok(), is_valid, "{settings:?} {who:?}");
+        }
+        let asked = users.authorize(&before, Action::ViewPayments, Some(account(ACME)));
+        assert_eq!(
+            asked.is_ok(),
+            valid[0],
+            "{settings:?}: a request in between"
+        );
+    }
+}
