@@ -2,7 +2,7 @@
 //!
 //! A new password ends sessions. API tokens stay valid, since programs use them and each was made
 //! by the user with a recent authentication; the result lists them, and the user ends them one by
-//! one or with [`Users::revoke_all_tokens`].
+//! one.
 
 use std::sync::Arc;
 

@@ -97,30 +97,6 @@ impl Users {
             .await
     }
 
-    /// Deletes all tokens of the sender, as after a password became known to others. Returns how
-    /// many.
-    pub async fn revoke_all_tokens(&self, who: &Identity) -> Result<usize, UsersError> {
-        let gate = self.gate().await;
-        let user = self.live_user(who)?;
-        if who.session().is_none() {
-            return Err(Refusal::NeedsPerson.into());
-        }
-        let tokens = self.tokens(user.id).into_iter();
-        let revoked: Vec<_> = tokens.map(|token| token.id).collect();
-        let count = revoked.len();
-        let mut batch = Batch::new();
-        for id in &revoked {
-            rows::delete(&mut batch, Kind::Token, id);
-        }
-        let entry = NewEntry::new(who.actor(), &who.origin, "revoke_all_tokens", user.id)
-            .changing(json!({ "tokens": count }), json!({ "tokens": 0 }));
-        gate.commit(batch, vec![entry], move |set| {
-            revoked.into_iter().for_each(|id| set.remove_token(id));
-        })
-        .await?;
-        Ok(count)
-    }
-
     fn check_request(
         &self,
         who: &Identity,
