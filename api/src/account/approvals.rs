@@ -177,8 +177,8 @@ async fn reject(scope: InScope, Body(rejection): Body<Rejection>) -> Answer {
 
 /// Withdraw a proposal
 ///
-/// For the person who made it. Action: `create_payout` for payouts, `manage_routing` for routing
-/// rules; `view_payments` to find it.
+/// For the person who made it, in a session. Action: `create_payout` for payouts, `manage_routing`
+/// for routing rules; `view_payments` to find it.
 #[utoipa::path(
     post,
     path = "/apps/{app}/{environment}/approvals/{approval}/withdraw",

@@ -11,6 +11,7 @@ use switchyard_store::{Batch, Direction, Table};
 use crate::approval::{Approval, ApprovalState};
 use crate::authorize::Permit;
 use crate::error::UsersError;
+use crate::refusal::Refusal;
 use crate::role::{Role, allows, approving_action, proposing_action};
 use crate::rows::{self, Kind};
 use crate::user::checked_name;
@@ -185,10 +186,13 @@ impl Users {
         self.close(gate, permit, &open, state, "reject").await
     }
 
-    /// Takes back a proposal of the permit's user.
+    /// Takes back a proposal of the permit's user, who is in a session: a token does not decide.
     pub async fn withdraw(&self, permit: &Permit, id: ApprovalId) -> Result<Approval, UsersError> {
         let gate = self.gate().await;
         let permit = &self.renew(permit)?;
+        if permit.session().is_none() {
+            return Err(self.refuse(permit, Refusal::NeedsPerson));
+        }
         let open = self.open_approval(permit.account, id, gate.now())?;
         if open.proposed_by != permit.user {
             return Err(UsersError::NotPossible(

@@ -79,6 +79,11 @@ impl Identity {
 }
 
 impl Permit {
+    /// Session of the request; `None`: a token sent it.
+    pub fn session(&self) -> Option<SessionId> {
+        self.who.session()
+    }
+
     /// An entry of the audit log about an object of this permit's action.
     pub fn entry(&self, object: impl ToString) -> NewEntry {
         let entry = NewEntry::new(self.actor.clone(), &self.origin, self.action.name(), object);

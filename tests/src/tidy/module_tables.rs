@@ -52,6 +52,7 @@ pub(super) const USERS: &[Uses] = &[
             "approval",
             "authorize",
             "error",
+            "refusal",
             "role",
             "rows",
             "user",

@@ -248,3 +248,27 @@ async fn a_token_is_refused_while_its_user_lacks_a_required_second_factor() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_token_does_not_withdraw_a_proposal_of_its_user() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let who = world.signed_in("ada@example.com").await;
+    let wanted = request(&world, &[Action::CreatePayout]);
+    let token = world.users.create_token(&who, wanted).await.unwrap().secret;
+    let person = world.permit(&who, Action::CreatePayout, Some(ACME));
+    let proposal = Proposal {
+        kind: "payout".to_owned(),
+        payload: serde_json::Value::Null,
+        reason: "May".to_owned(),
+    };
+    let id = world.users.propose(&person, proposal).await.unwrap().id;
+    let program = by_token(&world, &token).unwrap();
+    let program = world.permit(&program, Action::CreatePayout, Some(ACME));
+    let refused = world.users.withdraw(&program, id).await;
+    let needed = Refusal::NeedsPerson;
+    assert!(matches!(refused, Err(UsersError::Refused(it)) if it == needed));
+    let open = world.users.approval(Some(account(ACME)), id).await.unwrap();
+    assert_eq!(open.state, ApprovalState::Open);
+    world.users.withdraw(&person, id).await.unwrap();
+}
