@@ -31,12 +31,12 @@ fn an_unreadable_amount_stays_beside_the_sum_that_can_be_read() {
     assert_eq!(known(&world), ("$ 10.00".to_owned(), Some(1_000)));
     // The same charge: its last amount that could be read is not all that is known.
     world.answer(success(Captured::Unreadable)).unwrap();
-    assert_eq!(known(&world), ("$ 10.00, ?".to_owned(), None));
+    assert_eq!(known(&world), ("$ 10.00 ?".to_owned(), None));
     assert!(!world.tx.received().unwrap().is_part());
     assert_eq!(reasons(&world), [CaseReason::AmountDiffers]);
     // An older sum of the attempt says nothing about it.
     world.answer(part(1_200)).unwrap();
-    assert_eq!(known(&world), ("$ 12.00, ?".to_owned(), None));
+    assert_eq!(known(&world), ("$ 12.00 ?".to_owned(), None));
     world
         .answer(success(Captured::Named(amount(2_500))))
         .unwrap();
@@ -48,11 +48,11 @@ fn an_unreadable_amount_stays_beside_the_sum_that_can_be_read() {
 fn an_unreadable_amount_of_another_charge_is_not_left_out_of_the_sum() {
     let (mut world, [first, second]) = second_attempt(reported("P2", amount(1_000)));
     tell(&mut world, first, [success(Captured::Unreadable)]);
-    assert_eq!(known(&world), ("$ 10.00, ?".to_owned(), None));
+    assert_eq!(known(&world), ("$ 10.00 ?".to_owned(), None));
     tell(&mut world, first, [reversed("P1")]);
     // The money that was taken back is a part of the reported sum.
     assert_eq!(world.tx.taken_back(), TakenBack::Part);
-    assert_eq!(known(&world), ("$ 10.00, ?".to_owned(), None));
+    assert_eq!(known(&world), ("$ 10.00 ?".to_owned(), None));
     assert_eq!(world.tx.kept().unwrap().single(), Some(amount(1_000)));
     tell(&mut world, second, [reversed("P2")]);
     assert_eq!(world.tx.taken_back(), TakenBack::All);
@@ -64,7 +64,7 @@ fn a_part_after_an_unreadable_amount_does_not_replace_it() {
     world.apply(confirm(1)).unwrap();
     world.answer(success(Captured::Unreadable)).unwrap();
     world.answer(part(300)).unwrap();
-    assert_eq!(known(&world), ("$ 3.00, ?".to_owned(), None));
+    assert_eq!(known(&world), ("$ 3.00 ?".to_owned(), None));
 }
 
 #[test]
