@@ -2,13 +2,16 @@
 //! killed, and to bring a lost store back.
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 use switchyard_tests::client::{Client, payment};
 use switchyard_tests::eventually;
-use switchyard_tests::server::{Server, Setup};
+use switchyard_tests::server::{Server, Setup, stage};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 /// Runs `switchyard store` on the data folder of a server; answers its JSON.
 async fn store(server: &Server, arguments: &[&str]) -> anyhow::Result<Value> {
@@ -256,4 +259,101 @@ async fn backups_and_checks_are_right_after_the_shared_memory_of_the_database_wa
         ensure!(is_known(&server.merchant(), id).await?, "{id}");
     }
     Ok(())
+}
+
+/// A shell that stays open between two queries.
+struct OpenShell {
+    process: Child,
+    queries: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl OpenShell {
+    fn of(server: &Server) -> anyhow::Result<Self> {
+        let mut process = Command::new(stage()?.join("switchyard"))
+            .args(["store", "shell", "--data"])
+            .arg(server.data())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let queries = process.stdin.take().context("it has an input")?;
+        let answers = process.stdout.take().context("it has an output")?;
+        Ok(Self {
+            process,
+            queries,
+            answers: BufReader::new(answers).lines(),
+        })
+    }
+
+    /// Number of payments. `None`: the shell has ended.
+    async fn payments(&mut self) -> anyhow::Result<Option<usize>> {
+        let query = b"SELECT count(*) AS n FROM reporting_payments;\n";
+        if self.queries.write_all(query).await.is_err() {
+            return Ok(None);
+        }
+        let heading = self.answers.next_line().await?;
+        let Some(number) = self.answers.next_line().await? else {
+            return Ok(None);
+        };
+        ensure!(heading.as_deref() == Some("N"), "{heading:?}");
+        Ok(Some(number.trim().parse()?))
+    }
+
+    /// Its exit and what it said.
+    async fn ended(self) -> anyhow::Result<(bool, String)> {
+        drop((self.queries, self.answers));
+        let ended = self.process.wait_with_output().await?;
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        Ok((ended.status.success(), said))
+    }
+}
+
+/// The shell has opened the file; the server makes another one.
+#[tokio::test]
+async fn a_shell_ends_when_the_shared_memory_that_it_has_open_is_not_the_servers_any_more()
+-> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let merchant = server.merchant();
+    pay(&merchant, "a teapot").await?;
+    let index = server.data().join("store/sqlite/switchyard.sqlite3-shm");
+    for round in 0..2 {
+        let mut shell = OpenShell::of(&server)?;
+        let paid = 1 + 20 * round;
+        ensure!(shell.payments().await? == Some(paid));
+        match round {
+            0 => std::fs::remove_file(&index)?,
+            _ => {
+                let other = index.with_file_name("other");
+                std::fs::copy(&index, &other)?;
+                std::fs::rename(&other, &index)?;
+            }
+        }
+        let began = std::time::Instant::now();
+        eventually("it stores again", Duration::from_secs(30), async || {
+            Ok(pay(&merchant, "a teapot").await.ok())
+        })
+        .await?;
+        ensure!(began.elapsed() < Duration::from_secs(10), "it took long");
+        for _ in 1..20 {
+            pay(&merchant, "a teapot").await?;
+        }
+        // Whoever opens the replaced file meanwhile ends, too.
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        let answer = shell.payments().await?;
+        let (is_well, said) = shell.ended().await?;
+        ensure!(answer.is_none() && !is_well, "{answer:?}, {said}");
+        ensure!(said.contains("open the shell again"), "{said}");
+        let mut shell = OpenShell::of(&server)?;
+        ensure!(shell.payments().await? == Some(paid + 20), "it is stale");
+        let backup = server.data().join(format!("../beside{round}"));
+        let backup = backup.to_str().context("its name is text")?.to_owned();
+        let made = store(&server, &["backup", &backup]).await?;
+        ensure!(made["data"]["backup"] == backup.as_str(), "{made}");
+        let checked = store(&server, &["check"]).await?;
+        ensure!(checked["sound"] == true, "{checked}");
+        ensure!(shell.payments().await? == Some(paid + 20));
+    }
+    server.stop().await
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use switchyard_store::{self as store, Cell, QueryAnswer};
+use switchyard_store::{self as store, Cell, QueryAnswer, QueryError};
 
 use super::output::{cell, lines, print};
 use super::store::Installation;
@@ -36,7 +36,8 @@ impl Shell {
     }
 }
 
-/// Answers queries until the input ends. Without a terminal the first error ends it.
+/// Answers queries until the input ends, or the files of the store are not in their place. Without
+/// a terminal the first error ends it.
 fn converse(shell: &store::Shell, mut input: impl io::BufRead, json: bool) -> anyhow::Result<()> {
     let is_terminal = io::stdin().is_terminal();
     let prompt = |text: &str| {
@@ -63,7 +64,7 @@ fn converse(shell: &store::Shell, mut input: impl io::BufRead, json: bool) -> an
         } else if is_end || sql.trim_end().ends_with(';') {
             match shell.query(&sql) {
                 Ok(answer) => print(&shown(&answer, json))?,
-                Err(error) if is_terminal => eprintln!("{error}"),
+                Err(error @ QueryError::Refused(_)) if is_terminal => eprintln!("{error}"),
                 Err(error) => return Err(error.into()),
             }
             sql.clear();

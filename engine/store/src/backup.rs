@@ -14,12 +14,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
-use super::check::{CheckReport, check_copy};
+use super::check::{CheckReport, check_copy, while_index_is_in_place};
 use super::draft::Draft;
 use super::error::{MaintenanceError, chain};
-use super::kv::sqlite;
+use super::kv::sqlite::reader::Access;
+use super::kv::{KvError, sqlite};
 use super::mark::{Found, MarkPlace};
-use super::place::{StoreDirectory, replace_durably, sync_all_below};
+use super::place::{StoreDirectory, remove_file, replace_durably, sync_all_below};
 use super::point::Point;
 use super::progress::{Progress, Report, Unit};
 use super::throttle::Throttle;
@@ -167,18 +168,27 @@ fn copy_store(
         (Backend::Sled, None) => Err(MaintenanceError::Exclusive { path: path.clone() }),
         (Backend::Sled, Some(_place)) => copy_files(&from, &folder, report),
         (Backend::Sqlite, place) => {
-            if let Some(place) = place {
-                backend.verify_log(&place)?; // and let the place go: a server may be started
-            }
-            let copied = sqlite::copy::copy(&from, &folder, views, throttle, report);
-            copied.map_err(|error| match error.is_damage() {
-                true => MaintenanceError::Damaged {
-                    what: from.display().to_string(),
-                    faults: error.to_string(),
-                },
-                false => MaintenanceError::Copy {
-                    reason: error.to_string(),
-                },
+            let access = match place {
+                Some(place) => {
+                    backend.verify_log(&place)?; // and let the place go: a server may be started
+                    Access::Stopped
+                }
+                None => Access::Running,
+            };
+            while_index_is_in_place(|| {
+                remove_file(&sqlite::database_of(&folder)).map_err(&written)?;
+                let paths = [from.as_path(), &folder];
+                let copied = sqlite::copy::copy(paths, access, views, throttle, report);
+                copied.map_err(|error| match error {
+                    KvError::IndexNotInPlace => MaintenanceError::IndexNotInPlace,
+                    damage if damage.is_damage() => MaintenanceError::Damaged {
+                        what: from.display().to_string(),
+                        faults: damage.to_string(),
+                    },
+                    error => MaintenanceError::Copy {
+                        reason: error.to_string(),
+                    },
+                })
             })
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::damage;
 use super::error::{MaintenanceError, OpenError};
-use super::kv::sqlite::check::Access;
+use super::kv::sqlite::reader::Access;
 use super::kv::{Kv, KvError, Scan, checksum, sled, sqlite};
 use super::mark::MarkPlace;
 use super::place::StoreDirectory;
@@ -86,6 +86,26 @@ pub fn check(
     settings: &StoreSettings,
     report: Report<'_>,
 ) -> Result<CheckReport, MaintenanceError> {
+    while_index_is_in_place(|| check_once(settings, report))
+}
+
+/// Reads again after a read that the server may not have seen.
+pub(super) fn while_index_is_in_place<T>(
+    mut read: impl FnMut() -> Result<T, MaintenanceError>,
+) -> Result<T, MaintenanceError> {
+    for _ in 1..READS {
+        match read() {
+            Err(MaintenanceError::IndexNotInPlace) => {}
+            read => return read,
+        }
+    }
+    read()
+}
+
+fn check_once(
+    settings: &StoreSettings,
+    report: Report<'_>,
+) -> Result<CheckReport, MaintenanceError> {
     let path = &settings.path;
     let place = StoreDirectory::of_existing(path, settings.backend)?;
     let is_running = place.is_none();
@@ -111,7 +131,7 @@ pub fn check(
                 true => Access::Running,
                 false => Access::Stopped,
             };
-            findings.sqlite(&path.join(settings.backend.name()), access);
+            findings.sqlite(&path.join(settings.backend.name()), access)?;
         }
     }
     // A store whose rows cannot be read is damaged, and not empty.
@@ -143,7 +163,11 @@ pub(super) fn check_copy(
     let mut findings = Findings::new(report);
     match settings.backend {
         Backend::Sled => findings.sled(folder, settings.cache_bytes),
-        Backend::Sqlite => findings.sqlite(folder, Access::Copy),
+        Backend::Sqlite => {
+            if let Err(error) = findings.sqlite(folder, Access::Copy) {
+                findings.fault(error.to_string());
+            }
+        }
         Backend::Memory => {}
     }
     let end = findings.end;
@@ -224,10 +248,17 @@ impl<'a> Findings<'a> {
         }
     }
 
-    fn sqlite(&mut self, folder: &Path, access: Access) {
-        if let Err(error) = sqlite::check::check(folder, access, self) {
-            self.fault(format!("the database cannot be read: {error}"));
+    pub(super) fn is_sound(&self) -> bool {
+        self.damaged_rows == 0 && self.faults.is_empty()
+    }
+
+    fn sqlite(&mut self, folder: &Path, access: Access) -> Result<(), MaintenanceError> {
+        match sqlite::check::check(folder, access, self) {
+            Err(KvError::IndexNotInPlace) => return Err(MaintenanceError::IndexNotInPlace),
+            Err(error) => self.fault(format!("the database cannot be read: {error}")),
+            Ok(()) => {}
         }
+        Ok(())
     }
 
     fn sled(&mut self, folder: &Path, cache_bytes: u64) {
@@ -295,3 +326,5 @@ pub const MAX_DAMAGED: usize = 1_000;
 const REPORT_EVERY: u64 = 5_000;
 /// Rows that are read at a time.
 const CHUNK: usize = 2_000;
+/// Reads of a database whose index is lost each time.
+const READS: usize = 3;

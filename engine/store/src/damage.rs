@@ -12,7 +12,7 @@ use ulid::Ulid;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::OpenError;
-use super::place::{replace_durably, resolved};
+use super::place::{remove_file, replace_durably, resolved};
 
 /// Damage of an open store. Only the damage that was found first is kept.
 #[derive(Default)]
@@ -186,12 +186,7 @@ pub(super) fn carry_over(path: &Path, before: Option<Ulid>, to: Ulid) -> Result<
 /// The file cannot be removed. The text names it.
 pub(super) fn settle(path: &Path) -> Result<(), String> {
     let path = path_of(path);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("{}: {error}", path.display()))
-        }
-        _ => Ok(()),
-    }
+    remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 impl Recorded {

@@ -244,6 +244,12 @@ pub enum MaintenanceError {
     NoSql { backend: String },
     #[error("the database cannot be queried: {reason}")]
     Query { reason: String },
+    /// The result of the read was thrown away.
+    #[error(
+        "the index of the database's log (-shm) was deleted or changed during this read, and the \
+         server did not see it: do not touch the files of a running server, and try again"
+    )]
+    IndexNotInPlace,
     #[error("failed to copy the database: {reason}")]
     Copy { reason: String },
     #[error("failed to {action} {path}")]

@@ -204,12 +204,8 @@ impl StoreDirectory {
     pub(super) fn probe(&self) -> Result<(), OpenError> {
         let path = self.path.join(PROBE);
         let written = write_durably(&path, &vec![0; PROBE_BYTES]);
-        let removed = match fs::remove_file(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
-        };
         written
-            .and(removed)
+            .and(remove_file(&path))
             .map_err(|source| OpenError::Unwritable {
                 path: self.path.clone(),
                 source,
@@ -301,6 +297,14 @@ pub(super) fn sync_all_below(directory: &Path) -> io::Result<()> {
         }
     }
     File::open(directory)?.sync_all()
+}
+
+/// Removes a file if it is there.
+pub(super) fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Makes a file or replaces it, wholly or not at all: it is written under another name first.

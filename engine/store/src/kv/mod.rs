@@ -85,7 +85,7 @@ pub(super) enum KvError {
     NotInPlace(String),
     /// The database and its log are in their place, and a file that is made from them is not, or is
     /// an older one.
-    #[error("the index of the database's log was deleted or changed, the database is opened again")]
+    #[error("the index of the database's log was deleted or changed")]
     IndexNotInPlace,
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
     Damaged { table: &'static str, kind: String },

@@ -18,6 +18,7 @@ pub(crate) mod log;
 mod log_fault;
 mod pages;
 pub(crate) mod query;
+pub(crate) mod reader;
 mod reporting;
 pub(crate) mod tail;
 
@@ -34,7 +35,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
 use rusqlite::{TransactionBehavior, params};
 
-use self::in_place::InPlace;
+use self::in_place::{InPlace, Opener};
 use self::log::Log;
 use self::pages::PAGE_BYTES;
 use self::tail::Tail;
@@ -50,7 +51,8 @@ pub(crate) struct Sqlite {
     writer: Mutex<Writer>,
     /// Read-only connections that are idle.
     readers: Mutex<Vec<Connection>>,
-    files: InPlace,
+    /// Ends after the connections.
+    files: Arc<InPlace>,
 }
 
 /// The one connection that writes, and the log that it writes to.
@@ -100,30 +102,25 @@ impl Sqlite {
         if is_new {
             fs::create_dir(path)?;
         }
-        let before = match is_new {
-            true => None,
-            false => Some(in_place::identity(path)?),
-        };
-        let connection = database.connect_writer(is_new)?;
         if is_new {
-            make_tables(&connection)?;
-            log::empty(&connection)?; // without a log the database is empty, not unreadable
+            make_database(&database)?;
         }
+        let (connection, files) = InPlace::open(path, Opener::Server, || {
+            let connection = database.connect_writer(false)?;
+            first_read(&connection)?;
+            Ok(connection)
+        })?;
         tail.opened(frames::log_of(path));
         let log = Log::start(database.connect_writer(false)?, tail)?;
-        // The first read opens the log.
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        let files = InPlace::of(path)?;
-        before.map_or(Ok(()), |before| files.must_be(before))?;
         let opened = Self {
-            files,
-            database,
             writer: Mutex::new(Writer {
                 last: last_group(&connection)?,
                 connection,
                 log,
             }),
             readers: Mutex::default(),
+            files,
+            database,
         };
         opened.verify_files(&opened.writer())?;
         Ok(opened)
@@ -168,7 +165,7 @@ impl Sqlite {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // In the transaction: a commit after an older end of the log would overwrite others.
         if last_group(&transaction)? != *last {
-            return Err(KvError::IndexNotInPlace);
+            return Err(self.files.lose_index());
         }
         for change in changes {
             let statements = &STATEMENTS[change.table.position()];
@@ -257,7 +254,7 @@ impl Kv for Sqlite {
         self.verify_files(&writer)?;
         match last_group(&writer.connection)? == writer.last {
             true => Ok(()),
-            false => Err(KvError::IndexNotInPlace),
+            false => Err(self.files.lose_index()),
         }
     }
 
@@ -305,6 +302,17 @@ impl Database {
         connection.pragma_update(None, "cell_size_check", true)?;
         Ok(connection)
     }
+}
+
+fn make_database(database: &Database) -> Result<(), KvError> {
+    let connection = database.connect_writer(true)?;
+    make_tables(&connection)?;
+    log::empty(&connection) // without a log the database is empty, not unreadable
+}
+
+/// Opens the log of the database, and its index.
+fn first_read(connection: &Connection) -> Result<(), Error> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
 }
 
 fn make_tables(connection: &Connection) -> Result<(), Error> {
@@ -507,7 +515,7 @@ mod tests {
         backend.write(&[put(b"a", b"1")]).unwrap();
         assert!(is_locked());
         for _ in 0..2 * IDLE_READERS {
-            let other = check::connect(&path, check::Access::Running).unwrap();
+            let other = reader::Reader::open(&path, reader::Access::Running).unwrap();
             other
                 .query_row("SELECT count(*) FROM history", [], |_| Ok(()))
                 .unwrap();

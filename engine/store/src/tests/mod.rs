@@ -9,6 +9,7 @@ mod copy_kept;
 mod damage;
 mod failure;
 mod in_place;
+mod index_in_place;
 mod log;
 mod mark_in_place;
 mod refusals;

@@ -6,48 +6,20 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::super::{KvError, checksum};
-use super::{CLUSTERS, FILE, STATEMENTS, bytes, cluster, definition, pages};
+use super::reader::{Access, Reader};
+use super::{CLUSTERS, STATEMENTS, bytes, cluster, definition};
 use crate::check::Findings;
 use crate::point::{Point, SEQUENCE_KEY};
 use crate::table::Table;
 
-/// The use of the database file by others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// A server writes to it.
-    Running,
-    /// No server has it open, but one may be started.
-    Stopped,
-    /// No process changes it: a backup. Nothing is made beside it.
-    Copy,
-}
-
-/// Opens a database for reading.
-pub(super) fn connect(folder: &Path, access: Access) -> Result<Connection, KvError> {
-    let file = folder.join(FILE);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = match access {
-        Access::Running | Access::Stopped => pages::open(&file, flags)?,
-        Access::Copy => pages::open_immutable(&file, flags)?,
-    };
-    connection.busy_timeout(BUSY)?;
-    connection.set_db_config(
-        rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
-        true,
-    )?;
-    connection.pragma_update(None, "cell_size_check", true)?;
-    Ok(connection)
-}
-
 /// The last commit group in a database without its log, which no process has open.
 pub(super) fn end(folder: &Path) -> Result<Option<Point>, KvError> {
-    let connection = connect(folder, Access::Copy)?;
+    let connection = Reader::open(folder, Access::Copy)?;
     let mut statement = connection.prepare(&STATEMENTS[Table::Meta.position()].get)?;
     let row = statement.query_row(params![SEQUENCE_KEY], |row| bytes(row, 0));
     let row = row.optional()?;
@@ -58,16 +30,33 @@ pub(super) fn end(folder: &Path) -> Result<Option<Point>, KvError> {
 }
 
 /// Checks the database in a folder.
+///
+/// # Errors
+/// When it cannot be read. After [`KvError::IndexNotInPlace`] the findings do not count.
 pub(crate) fn check(
     folder: &Path,
     access: Access,
     findings: &mut Findings<'_>,
 ) -> Result<(), KvError> {
-    let connection = connect(folder, access)?;
-    check_definitions(&connection, findings)?;
-    check_structure(&connection, access, findings)?;
+    let reader = Reader::open(folder, access)?;
+    let checked = check_parts(&reader, access, findings);
+    match checked.is_ok() && findings.is_sound() {
+        true => reader.verify()?,
+        false => reader.verify_with_server()?,
+    }
+    checked
+}
+
+fn check_parts(
+    reader: &Reader,
+    access: Access,
+    findings: &mut Findings<'_>,
+) -> Result<(), KvError> {
+    check_definitions(reader, findings)?;
+    check_structure(reader, access, findings)?;
     for cluster in CLUSTERS.iter() {
-        if let Err(error) = check_rows(&connection, cluster, findings) {
+        if let Err(error) = check_rows(reader, cluster, findings) {
+            reader.verify()?;
             findings.fault(format!("rows of {cluster} cannot be read: {error}"));
         }
     }
@@ -91,7 +80,7 @@ fn check_definitions(connection: &Connection, findings: &mut Findings<'_>) -> Re
 /// A check of a running database goes table by table: a read that lasts keeps the log from being
 /// restarted. It leaves out the list of free pages.
 fn check_structure(
-    connection: &Connection,
+    reader: &Reader,
     access: Access,
     findings: &mut Findings<'_>,
 ) -> Result<(), KvError> {
@@ -104,7 +93,8 @@ fn check_structure(
     };
     for part in parts {
         findings.begin("structure");
-        let mut statement = connection.prepare(&format!("PRAGMA integrity_check{part}"))?;
+        reader.verify()?;
+        let mut statement = reader.prepare(&format!("PRAGMA integrity_check{part}"))?;
         let mut lines = statement.query([])?;
         while let Some(line) = lines.next()? {
             let text: String = line.get(0)?;
@@ -118,16 +108,17 @@ fn check_structure(
 }
 
 fn check_rows(
-    connection: &Connection,
+    reader: &Reader,
     part: &'static str,
     findings: &mut Findings<'_>,
 ) -> Result<(), KvError> {
     findings.begin(part);
+    reader.verify()?;
     let select = |bound| {
         format!("SELECT key, kind, value FROM \"{part}\" {bound} ORDER BY key, kind LIMIT {CHUNK}")
     };
-    let mut first = connection.prepare(&select(""))?;
-    let mut next = connection.prepare(&select("WHERE (key, kind) > (?1, ?2)"))?;
+    let mut first = reader.prepare(&select(""))?;
+    let mut next = reader.prepare(&select("WHERE (key, kind) > (?1, ?2)"))?;
     let mut last: Option<(Vec<u8>, i64)> = None;
     loop {
         let mut rows = match &last {
@@ -183,4 +174,3 @@ fn check_row(
 
 /// Rows that are read at a time: between two chunks the server can restart its log.
 const CHUNK: usize = 2_000;
-const BUSY: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::super::KvError;
-use super::check::{Access, connect};
+use super::reader::{Access, Reader};
 use super::{FILE, pages, reporting};
 use crate::backup::Views;
 use crate::progress::{Progress, Report, Unit};
@@ -19,14 +19,33 @@ use crate::throttle::Throttle;
 ///
 /// SQLite restarts a copy when another process has written between two steps. A read transaction
 /// on the source prevents that: it holds the snapshot that is copied. The log grows until its end.
+///
+/// # Errors
+/// When a page is damaged or a file cannot be written. [`KvError::IndexNotInPlace`] when the server
+/// may not have seen that read.
 pub(crate) fn copy(
-    from: &Path,
+    [from, to]: [&Path; 2],
+    access: Access,
+    views: Views,
+    throttle: &mut Throttle,
+    report: Report<'_>,
+) -> Result<(), KvError> {
+    let source = Reader::open(from, access)?;
+    let copied = copy_pages(&source, to, views, throttle, report);
+    if !source.is_autocommit() {
+        source.execute_batch("ROLLBACK")?;
+    }
+    source.verify_with_server()?;
+    copied
+}
+
+fn copy_pages(
+    source: &Reader,
     to: &Path,
     views: Views,
     throttle: &mut Throttle,
     report: Report<'_>,
 ) -> Result<(), KvError> {
-    let source = connect(from, Access::Running)?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
     let file = to.join(FILE);
     let mut target = pages::open(&file, OpenFlags::default())?;
@@ -34,7 +53,7 @@ pub(crate) fn copy(
     target.pragma_update(None, "journal_mode", "off")?;
     target.pragma_update(None, "synchronous", "off")?;
     let page_bytes: u32 = source.query_row("PRAGMA page_size", [], |row| row.get(0))?;
-    let backup = Backup::new(&source, &mut target)?;
+    let backup = Backup::new(source, &mut target)?;
     let mut unflushed = 0;
     loop {
         match backup.step(STEP_PAGES)? {
@@ -60,6 +79,7 @@ pub(crate) fn copy(
             unflushed = 0;
         }
         throttle.spend(step);
+        source.verify()?;
     }
     drop(backup);
     match views {

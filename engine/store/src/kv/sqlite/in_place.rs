@@ -5,22 +5,35 @@
 //! shared memory, a third file. Everything in it can be read from the log. When it was deleted or
 //! replaced, other processes do not see the reads and writes of this one. When it was overwritten
 //! with an older one, this process sees an older end of the log: the last commit group is compared
-//! in each transaction. In both cases the database is opened again, and reads its log anew.
+//! in each transaction. In both cases the index is lost, and the server opens the database again.
+//!
+//! All connections of a process to one database share the index that the first of them opened, as
+//! long as one of them is open. So all of them have one [`InPlace`], and all must end before a new
+//! index can be opened. The server deletes what is at the path of a lost index before it opens the
+//! database again: other programs that have opened that file notice it and end.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
 
 use super::super::KvError;
 use super::{database_of, frames, index_of};
-use crate::opened::{FileIdentity, Opened, identity_of};
+use crate::opened::{FileIdentity, Opened, found, identity_of};
+use crate::place::remove_file;
 
 /// The files of an open database.
 pub(super) struct InPlace {
     database: Opened,
     log: Opened,
     index: Opened,
+    /// Whether the index was deleted, replaced or overwritten.
+    is_index_lost: Arc<AtomicBool>,
     /// Length of the database that it keeps.
     kept: AtomicU64,
 }
@@ -31,35 +44,91 @@ pub(super) struct Lengths {
     pub log: u64,
 }
 
-/// Identity of the database file in `folder`.
-pub(super) fn identity(folder: &Path) -> io::Result<FileIdentity> {
-    fs::metadata(database_of(folder)).map(|file| identity_of(&file))
+/// Whoever opens a database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opener {
+    /// The process that has locked the store, to write.
+    Server,
+    /// A reader beside a server, which makes the index.
+    BesideServer,
+    /// A reader of a store that no server has open.
+    Alone,
 }
 
+/// A database that this process has open, or had.
+struct Known {
+    files: Weak<InPlace>,
+    is_index_lost: Arc<AtomicBool>,
+}
+
+/// The databases of this process, by the identity of their files.
+static KNOWN: Mutex<BTreeMap<FileIdentity, Known>> = Mutex::new(BTreeMap::new());
+
 impl InPlace {
-    /// The files in `folder`, which a connection has opened.
-    pub(super) fn of(folder: &Path) -> Result<Self, KvError> {
+    /// Opens a connection to the database in `folder` with `connect`, which reads from it.
+    ///
+    /// # Errors
+    /// [`KvError::IndexNotInPlace`] when this process still uses an index that is lost, or a server
+    /// has not made a new one.
+    pub(super) fn open(
+        folder: &Path,
+        opener: Opener,
+        connect: impl FnOnce() -> Result<Connection, KvError>,
+    ) -> Result<(Connection, Arc<Self>), KvError> {
+        let mut known = KNOWN.lock();
+        known.retain(|_, known| known.is_used());
+        let database = identity_of(&fs::metadata(database_of(folder))?);
+        let mut is_lost = false;
+        if let Some(known) = known.get(&database) {
+            if let Some(files) = known.files.upgrade() {
+                files.verify()?;
+                let connection = connect()?;
+                files.verify()?;
+                return Ok((connection, files));
+            }
+            is_lost = known.is_index_lost.load(Ordering::Relaxed);
+        }
+        match opener {
+            Opener::Server if is_lost => remove_file(&index_of(folder))?,
+            Opener::BesideServer if is_lost => return Err(KvError::IndexNotInPlace),
+            Opener::Server | Opener::BesideServer | Opener::Alone => {}
+        }
+        let index = found(&index_of(folder))?.map(|index| identity_of(&index));
+        if index.is_none() && opener == Opener::BesideServer {
+            return Err(KvError::IndexNotInPlace);
+        }
+        let connection = connect()?;
+        let files = Arc::new(Self::of(folder)?);
+        if !files.database.is(database) {
+            return Err(files.database.fault("was replaced"));
+        }
+        if index.is_some_and(|index| !files.index.is(index)) {
+            return Err(KvError::IndexNotInPlace);
+        }
+        let of_process = Known {
+            files: Arc::downgrade(&files),
+            is_index_lost: files.is_index_lost.clone(),
+        };
+        known.insert(database, of_process);
+        Ok((connection, files))
+    }
+
+    fn of(folder: &Path) -> io::Result<Self> {
         Ok(Self {
             database: Opened::at(database_of(folder))?,
             log: Opened::at(frames::log_of(folder))?,
             index: Opened::at(index_of(folder))?,
+            is_index_lost: Arc::default(),
             kept: AtomicU64::new(0),
         })
-    }
-
-    /// Whether the database is the file with this identity.
-    pub(super) fn must_be(&self, identity: FileIdentity) -> Result<(), KvError> {
-        match self.database.is(identity) {
-            true => Ok(()),
-            false => Err(self.database.fault("was replaced")),
-        }
     }
 
     /// Verifies the files.
     ///
     /// # Errors
     /// [`KvError::NotInPlace`] when the database or its log is gone or another one, or the database
-    /// was cut off. [`KvError::IndexNotInPlace`] when only the index is not in its place.
+    /// was cut off. [`KvError::IndexNotInPlace`] when only the index is not in its place, or was
+    /// not.
     pub(super) fn verify(&self) -> Result<Lengths, KvError> {
         let database = self.database.verify()?;
         if database < self.kept() {
@@ -67,10 +136,19 @@ impl InPlace {
         }
         let log = self.log.verify()?;
         match self.index.verify() {
-            Err(KvError::NotInPlace(_)) => return Err(KvError::IndexNotInPlace),
+            Err(KvError::NotInPlace(_)) => return Err(self.lose_index()),
             verified => verified?,
         };
-        Ok(Lengths { database, log })
+        match self.is_index_lost.load(Ordering::Relaxed) {
+            true => Err(KvError::IndexNotInPlace),
+            false => Ok(Lengths { database, log }),
+        }
+    }
+
+    /// Notes that the index is not to be used any more.
+    pub(super) fn lose_index(&self) -> KvError {
+        self.is_index_lost.store(true, Ordering::Relaxed);
+        KvError::IndexNotInPlace
     }
 
     /// Length that the database had and must keep.
@@ -87,5 +165,108 @@ impl InPlace {
     /// The error for a log that lacks pages.
     pub(super) fn log_is_cut_off(&self) -> KvError {
         self.log.fault("was cut off")
+    }
+}
+
+impl Known {
+    /// Whether a connection is open, or must know that the index was lost.
+    fn is_used(&self) -> bool {
+        self.files.strong_count() > 0 || self.is_index_lost.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::super::Sqlite;
+    use super::super::reader::{Access, Reader};
+    use super::*;
+    use crate::kv::Kv as _;
+
+    fn opened(path: &Path) -> Result<Sqlite, KvError> {
+        Sqlite::open(path, 8 * 1024 * 1024, Arc::default())
+    }
+
+    fn inode(index: &Path) -> FileIdentity {
+        identity_of(&fs::metadata(index).unwrap())
+    }
+
+    /// Puts the file that another program would make in the place of the index. Returns it.
+    fn replace(index: &Path) -> FileIdentity {
+        let other = index.with_file_name("other");
+        fs::copy(index, &other).unwrap();
+        fs::rename(&other, index).unwrap();
+        inode(index)
+    }
+
+    /// Whether this process has mapped a file in the folder that was deleted.
+    fn has_deleted(folder: &Path) -> bool {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let folder = folder.display().to_string();
+        maps.lines()
+            .any(|line| line.contains(&folder) && line.ends_with("(deleted)"))
+    }
+
+    fn filled() -> (tempfile::TempDir, PathBuf, Sqlite) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sqlite");
+        let backend = opened(&path).unwrap();
+        (directory, path, backend)
+    }
+
+    /// SQLite would go on with the deleted file as long as the reader has it.
+    #[test]
+    fn a_database_is_not_opened_again_with_an_index_that_a_reader_of_the_process_still_has() {
+        let (_directory, path, backend) = filled();
+        let index = index_of(&path);
+        let reader = Reader::open(&path, Access::Running).unwrap();
+        let foreign = replace(&index);
+        assert!(matches!(
+            backend.verify_place(),
+            Err(KvError::IndexNotInPlace)
+        ));
+        drop(backend);
+        assert!(matches!(opened(&path), Err(KvError::IndexNotInPlace)));
+        assert!(matches!(reader.verify(), Err(KvError::IndexNotInPlace)));
+        drop(reader);
+        let backend = opened(&path).unwrap();
+        assert!(!has_deleted(&path));
+        assert_ne!(inode(&index), foreign, "other programs have that one");
+        backend.verify_place().unwrap();
+        Reader::open(&path, Access::Running).unwrap();
+    }
+
+    #[test]
+    fn a_long_read_ends_soon_after_its_index_is_deleted() {
+        let (_directory, path, _backend) = filled();
+        let reader = Reader::open(&path, Access::Running).unwrap();
+        let counted = |to: u32| {
+            let sql = format!(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {to}) \
+                 SELECT count(*) FROM n"
+            );
+            reader.query_row(&sql, [], |row| row.get::<_, u32>(0))
+        };
+        assert_eq!(counted(100_000), Ok(100_000));
+        fs::remove_file(index_of(&path)).unwrap();
+        let error = counted(100_000_000).unwrap_err();
+        assert_eq!(
+            error.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::OperationInterrupted)
+        );
+    }
+
+    #[test]
+    fn a_reader_beside_a_server_makes_no_index() {
+        let (_directory, path, backend) = filled();
+        let index = index_of(&path);
+        fs::remove_file(&index).unwrap();
+        drop(backend);
+        let connect = || unreachable!();
+        let refused = InPlace::open(&path, Opener::BesideServer, connect).err();
+        assert!(matches!(refused, Some(KvError::IndexNotInPlace)));
+        assert!(!index.exists());
+        Reader::open(&path, Access::Stopped).unwrap();
     }
 }

@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
+use rusqlite::Error;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Error};
 
 use super::super::{KvError, checksum};
-use super::check::{Access, connect};
+use super::reader::{Access, Reader};
 use super::{get, reporting};
 use crate::error::MaintenanceError;
 use crate::mark::MarkPlace;
@@ -18,7 +18,7 @@ use crate::table::Table;
 use crate::{Backend, Manifest, StoreSettings};
 
 /// A read-only connection for queries.
-pub struct Shell(Connection);
+pub struct Shell(Reader);
 
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,17 @@ pub enum Cell {
     Blob(Vec<u8>),
 }
 
-/// A query that has no answer: the message of the database.
+/// A query that has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct QueryError(String);
+pub enum QueryError {
+    /// The message of the database.
+    #[error("{0}")]
+    Refused(String),
+    /// The files of the store were deleted or replaced since the shell opened them. It answers no
+    /// further query.
+    #[error("{0}: open the shell again")]
+    NotInPlace(String),
+}
 
 impl Shell {
     /// Opens a store, beside a server or without one.
@@ -56,11 +63,16 @@ impl Shell {
         // Read before the rows: a running store only gets ahead of it.
         let mark = MarkPlace::of(&settings.path);
         let reached = mark.read()?;
-        let shell = Self::connect(settings.backend.name(), &settings.path, Access::Running)?;
-        if place.is_some() {
-            mark.compare(shell.end(), &reached)?;
+        let access = match place {
+            Some(_) => Access::Stopped,
+            None => Access::Running,
+        };
+        let shell = Self::connect(settings.backend.name(), &settings.path, access)?;
+        match mark.compare(shell.end(), &reached) {
+            // The server has more, and tells of it through another index.
+            Err(_) if access == Access::Running => Err(MaintenanceError::IndexNotInPlace),
+            compared => Ok(compared.map(|()| shell)?),
         }
-        Ok(shell)
     }
 
     /// The last commit group. `None`: there is none, or it cannot be read.
@@ -85,16 +97,19 @@ impl Shell {
             });
         }
         let open = || {
-            let connection = connect(&store.join(backend), access)?;
-            connection.pragma_update(None, "temp_store", "memory")?;
+            let reader = Reader::open(&store.join(backend), access)?;
+            reader.pragma_update(None, "temp_store", "memory")?;
             for view in reporting::views("CREATE TEMP VIEW") {
-                connection.execute_batch(&view)?;
+                reader.execute_batch(&view)?;
             }
-            Ok(connection)
+            Ok(reader)
         };
         let opened: Result<_, KvError> = open();
-        opened.map(Self).map_err(|error| MaintenanceError::Query {
-            reason: error.to_string(),
+        opened.map(Self).map_err(|error| match error {
+            KvError::IndexNotInPlace => MaintenanceError::IndexNotInPlace,
+            error => MaintenanceError::Query {
+                reason: error.to_string(),
+            },
         })
     }
 
@@ -107,11 +122,25 @@ impl Shell {
     ///
     /// # Errors
     /// When it is not SQL, would change something, or the database cannot be read.
+    /// [`QueryError::NotInPlace`] when the files are not those of the store any more.
     pub fn query(&self, sql: &str) -> Result<QueryAnswer, QueryError> {
+        let verified = || {
+            let verified = self.0.verify();
+            verified.map_err(|error| QueryError::NotInPlace(error.to_string()))
+        };
+        verified()?;
+        let answer = self.answer(sql);
+        verified()?;
+        answer
+    }
+
+    fn answer(&self, sql: &str) -> Result<QueryAnswer, QueryError> {
         let mut statement = self.0.prepare(sql)?;
         // BEGIN and SAVEPOINT return no columns: an open read would keep the log from restarting.
         if !statement.readonly() || statement.column_count() == 0 {
-            return Err(QueryError("the shell only answers queries".to_owned()));
+            return Err(QueryError::Refused(
+                "the shell only answers queries".to_owned(),
+            ));
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let (width, mut answer) = (columns.len(), Vec::new());
@@ -147,7 +176,7 @@ impl Cell {
 
 impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
-        Self(error.to_string())
+        Self::Refused(error.to_string())
     }
 }
 
