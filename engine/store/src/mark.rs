@@ -45,6 +45,8 @@ pub(super) struct Mark {
     has_failed: bool,
     /// Whether the mark could not be put back: each failure is logged once.
     is_misplaced: bool,
+    /// Whether the mark of another store is in the place of this one: that is logged once.
+    is_foreign: bool,
     clock: Clock,
 }
 
@@ -130,6 +132,7 @@ impl Mark {
             is_flushed: true,
             has_failed: false,
             is_misplaced: false,
+            is_foreign: false,
             clock,
         })
     }
@@ -180,8 +183,20 @@ impl Mark {
         let own = identity_of(&self.file.metadata()?);
         let is_own = |found: fs::Metadata| identity_of(&found) == own;
         let is_in_place = opened::found(&self.place.mark)?.is_some_and(is_own);
-        match self.place.found()? {
-            Found::Point(found) if found.store != self.reached.store => return Ok(()),
+        let found = self.place.found()?;
+        let is_foreign = |point: &Point| point.store != self.reached.store;
+        let was_foreign = self.is_foreign;
+        self.is_foreign = matches!(&found, Found::Point(point) if is_foreign(point));
+        if self.is_foreign {
+            if !was_foreign {
+                tracing::warn!(
+                    mark = %self.place.mark.display(),
+                    "the mark of another store was put in the place of the mark, it is left there"
+                );
+            }
+            return Ok(());
+        }
+        match found {
             Found::Point(found) if found.sequence >= self.reached.sequence => {
                 if is_in_place {
                     return Ok(());

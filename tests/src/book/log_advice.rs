@@ -341,6 +341,10 @@ pub const ADVICE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "Put the file back that the mark was: without it the next start is refused",
+        &["the mark of another store was put in the place of the mark, it is left there"],
+    ),
+    (
         "Delete it with `switchyard tokens delete`",
         &["the operator token of development mode is valid"],
     ),

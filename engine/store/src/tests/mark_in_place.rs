@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::damage::{Home, fill, zero};
-use crate::mark::MarkPlace;
+use super::logged;
+use crate::kv::memory::Memory;
+use crate::mark::{KnownLoss, Mark, MarkPlace};
 use crate::*;
 
 type Harm = fn(&Home, &[u8]);
@@ -167,4 +169,25 @@ async fn a_mark_that_cannot_be_written_is_written_when_its_place_is_free() {
     assert!(mark.read().is_ok());
     let refused = refusal_without_log(&home);
     assert!(refused.contains("group 60 of"), "{refused}");
+}
+
+/// The mark is verified once a second.
+#[tokio::test]
+async fn the_mark_of_another_store_is_warned_of_once() {
+    let (home, other) = (Home::new(), Home::new());
+    let warned = "WARN switchyard_store::mark: the mark of another store was put in the place";
+    let open = |home: &Home| {
+        let path = home.settings().path;
+        Mark::open(&path, &Memory::default(), KnownLoss::default()).unwrap()
+    };
+    let (mut mark, _) = (open(&home), open(&other));
+    let own = fs::read(home.mark()).unwrap();
+    for round in 0..2 {
+        fs::copy(other.mark(), home.mark()).unwrap();
+        let said = logged(|| (0..3).for_each(|_| mark.keep()));
+        assert_eq!(said.matches(warned).count(), 1, "{round}: {said}");
+        assert_eq!(said.lines().count(), 1, "{round}: {said}");
+        fs::write(home.mark(), &own).unwrap();
+        assert_eq!(logged(|| mark.keep()), "", "{round}: it is the right one");
+    }
 }
