@@ -1,6 +1,7 @@
 //! `switchyard store` as an operator uses it: beside a server that takes payments, after it was
 //! killed, and to bring a lost store back.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -330,7 +331,7 @@ async fn a_shell_ends_when_the_shared_memory_that_it_has_open_is_not_the_servers
                 std::fs::rename(&other, &index)?;
             }
         }
-        let began = std::time::Instant::now();
+        let began = tokio::time::Instant::now();
         eventually("it stores again", Duration::from_secs(30), async || {
             Ok(pay(&merchant, "a teapot").await.ok())
         })
@@ -355,5 +356,91 @@ async fn a_shell_ends_when_the_shared_memory_that_it_has_open_is_not_the_servers
         ensure!(checked["sound"] == true, "{checked}");
         ensure!(shell.payments().await? == Some(paid + 20));
     }
+    server.stop().await
+}
+
+/// The response is kept in a row of its own. It cannot be read, and the payment can.
+#[tokio::test]
+async fn a_request_whose_stored_response_is_on_a_damaged_page_gets_503_until_it_is_repaired()
+-> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let wanted = payment("a teapot");
+    let path = "/v1/payments/initialize";
+    let first = server.merchant().post_keyed(path, &wanted, "one").await?;
+    let id = first.expect(201)?.data("id")?.to_owned();
+    server.stop().await?;
+    let database = server.data().join("store/sqlite/switchyard.sqlite3");
+    let (right, wrong) = (
+        "Transaction initialized successfully",
+        "Transaction initialized successfulnes",
+    );
+    exchange(&database, right, &wrong[..right.len()])?;
+
+    server.launch()?;
+    store_of_readiness(&server).await?;
+    for _ in 0..2 {
+        let refused = server.merchant().post_keyed(path, &wanted, "one").await?;
+        ensure!(
+            refused.status == 503,
+            "{}: {}",
+            refused.status,
+            refused.body
+        );
+    }
+    let store_is = store_of_readiness(&server).await?;
+    ensure!(store_is.contains("damaged"), "{store_is}");
+    ensure!(
+        is_known(&server.merchant(), &id).await?,
+        "it is not damaged"
+    );
+    let cases = server.operator().get("/operator/v1/cases").await?;
+    let cases = cases.expect(200)?.body;
+    let damage = cases["data"]["store_damage"].as_str().unwrap_or_default();
+    ensure!(damage.contains("idempotency"), "{cases}");
+    server.stop().await?;
+    exchange(&database, &wrong[..right.len()], right)?;
+    store(&server, &["check"]).await?;
+    server.up().await?;
+    let again = server.merchant().post_keyed(path, &wanted, "one").await?;
+    ensure!(again.expect(201)?.data("id")? == id, "it was made twice");
+    server.stop().await
+}
+
+/// SQLite has mapped the file. The kernel ends a process that reads behind the end of it.
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_when_the_shared_memory_of_the_database_is_cut_off()
+-> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let index = server.data().join("store/sqlite/switchyard.sqlite3-shm");
+    let cutting = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(std::fs::File::options()
+            .write(true)
+            .open(&index)?
+            .set_len(0)?)
+    };
+    let merchant = server.merchant();
+    let paying = async {
+        let mut made = Vec::new();
+        while let Ok(id) = pay(&merchant, "a teapot").await {
+            made.push(id);
+        }
+        anyhow::Ok(made)
+    };
+    let both = async { tokio::try_join!(paying, cutting) };
+    let both = tokio::time::timeout(Duration::from_secs(30), both).await;
+    let (made, ()) = both.context("the server goes on")??;
+    let ended = server.ended().await?;
+    ensure!(ended.signal() == Some(7), "not by SIGBUS: {ended}");
+    ensure!(!made.is_empty(), "no payment before it");
+    let checked = store(&server, &["check"]).await?;
+    ensure!(checked["sound"] == true, "{checked}");
+    server.up().await?;
+    for id in &made {
+        ensure!(is_known(&server.merchant(), id).await?, "{id} is gone");
+    }
+    let store_is = store_of_readiness(&server).await?;
+    ensure!(store_is.contains("ok"), "{store_is}");
+    pay(&server.merchant(), "a teapot").await?;
     server.stop().await
 }

@@ -3,6 +3,7 @@
 use switchyard_core::transaction::{Kind, Refusal};
 use switchyard_engine::engine::EngineError;
 use switchyard_engine::quota::Exceeded;
+use switchyard_records::RecordError;
 use switchyard_store::StoreError;
 
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -25,6 +26,11 @@ impl From<EngineError> for ApiError {
             EngineError::NotFound => Self::transaction_not_found(Kind::Payment),
             EngineError::Unavailable(reason) => {
                 tracing::warn!(%reason, "store unavailable");
+                Self::unavailable()
+            }
+            // The store has noted the damage. Nothing is done until it is repaired.
+            EngineError::Damaged(RecordError::Read(damage @ StoreError::Damaged { .. })) => {
+                tracing::warn!(reason = %damage, "store unavailable");
                 Self::unavailable()
             }
             EngineError::Stopping | EngineError::Overtaken => Self::unavailable(),
