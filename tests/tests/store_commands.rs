@@ -302,7 +302,7 @@ impl OpenShell {
         Ok(Some(number.trim().parse()?))
     }
 
-    /// Its exit and what it said.
+    /// Whether its exit code is 0, and its messages.
     async fn ended(self) -> anyhow::Result<(bool, String)> {
         drop((self.queries, self.answers));
         let ended = self.process.wait_with_output().await?;
@@ -340,7 +340,7 @@ async fn a_shell_ends_when_the_shared_memory_that_it_has_open_is_not_the_servers
         for _ in 1..20 {
             pay(&merchant, "a teapot").await?;
         }
-        // Whoever opens the replaced file meanwhile ends, too.
+        // By now the server has made its own file.
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         let answer = shell.payments().await?;
         let (is_well, said) = shell.ended().await?;

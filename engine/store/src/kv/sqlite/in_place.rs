@@ -44,7 +44,7 @@ pub(super) struct Lengths {
     pub log: u64,
 }
 
-/// Whoever opens a database.
+/// Role of the program that opens a database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opener {
     /// The process that has locked the store, to write.
@@ -56,13 +56,13 @@ pub(super) enum Opener {
 }
 
 /// A database that this process has open, or had.
-struct Known {
+struct UsedDatabase {
     files: Weak<InPlace>,
     is_index_lost: Arc<AtomicBool>,
 }
 
 /// The databases of this process, by the identity of their files.
-static KNOWN: Mutex<BTreeMap<FileIdentity, Known>> = Mutex::new(BTreeMap::new());
+static USED: Mutex<BTreeMap<FileIdentity, UsedDatabase>> = Mutex::new(BTreeMap::new());
 
 impl InPlace {
     /// Opens a connection to the database in `folder` with `connect`, which reads from it.
@@ -75,18 +75,18 @@ impl InPlace {
         opener: Opener,
         connect: impl FnOnce() -> Result<Connection, KvError>,
     ) -> Result<(Connection, Arc<Self>), KvError> {
-        let mut known = KNOWN.lock();
-        known.retain(|_, known| known.is_used());
+        let mut used = USED.lock();
+        used.retain(|_, database| database.is_used());
         let database = identity_of(&fs::metadata(database_of(folder))?);
         let mut is_lost = false;
-        if let Some(known) = known.get(&database) {
-            if let Some(files) = known.files.upgrade() {
+        if let Some(used) = used.get(&database) {
+            if let Some(files) = used.files.upgrade() {
                 files.verify()?;
                 let connection = connect()?;
                 files.verify()?;
                 return Ok((connection, files));
             }
-            is_lost = known.is_index_lost.load(Ordering::Relaxed);
+            is_lost = used.is_index_lost.load(Ordering::Relaxed);
         }
         match opener {
             Opener::Server if is_lost => remove_file(&index_of(folder))?,
@@ -105,11 +105,11 @@ impl InPlace {
         if index.is_some_and(|index| !files.index.is(index)) {
             return Err(KvError::IndexNotInPlace);
         }
-        let of_process = Known {
+        let of_process = UsedDatabase {
             files: Arc::downgrade(&files),
             is_index_lost: files.is_index_lost.clone(),
         };
-        known.insert(database, of_process);
+        used.insert(database, of_process);
         Ok((connection, files))
     }
 
@@ -168,7 +168,7 @@ impl InPlace {
     }
 }
 
-impl Known {
+impl UsedDatabase {
     /// Whether a connection is open, or must know that the index was lost.
     fn is_used(&self) -> bool {
         self.files.strong_count() > 0 || self.is_index_lost.load(Ordering::Relaxed)
@@ -215,7 +215,7 @@ mod tests {
         (directory, path, backend)
     }
 
-    /// SQLite would go on with the deleted file as long as the reader has it.
+    /// SQLite would continue with the deleted file as long as the reader has it.
     #[test]
     fn a_database_is_not_opened_again_with_an_index_that_a_reader_of_the_process_still_has() {
         let (_directory, path, backend) = filled();

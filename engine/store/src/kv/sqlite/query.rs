@@ -69,7 +69,7 @@ impl Shell {
         };
         let shell = Self::connect(settings.backend.name(), &settings.path, access)?;
         match mark.compare(shell.end(), &reached) {
-            // The server has more, and tells of it through another index.
+            // The server has more, and reports it through another index.
             Err(_) if access == Access::Running => Err(MaintenanceError::IndexNotInPlace),
             compared => Ok(compared.map(|()| shell)?),
         }

@@ -47,7 +47,7 @@ impl Reader {
         let begun = Instant::now();
         loop {
             match Self::open_now(folder, access) {
-                Err(KvError::IndexNotInPlace) if begun.elapsed() < PATIENCE => {
+                Err(KvError::IndexNotInPlace) if begun.elapsed() < RETRY_WINDOW => {
                     thread::sleep(AGAIN);
                 }
                 opened => return opened,
@@ -131,7 +131,7 @@ fn connect(folder: &Path, access: Access) -> Result<Connection, KvError> {
 
 const BUSY: Duration = Duration::from_secs(5);
 /// How long a reader waits for a server that opens its database again.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RETRY_WINDOW: Duration = Duration::from_secs(10);
 /// Time between two verifications of a read that lasts.
 const AGAIN: Duration = Duration::from_millis(50);
 /// Time within which a server has verified its files, which it does once a second.
