@@ -65,14 +65,14 @@ async fn least_needed(
     connection: ConnectionId,
     state: CallbackState,
 ) -> Result<Option<Callback>, EngineError> {
-    let prefix = row::state_prefix(connection, state);
+    let prefix = || row::state_prefix(connection, state);
     let verified = engine.callbacks().verified_until(connection, state);
     let unread = match verified {
-        Some(last) => prefix.range().starting_at(prefix.with(last)),
-        None => prefix.range(),
+        Some(last) => prefix().range().starting_at(prefix().with(last)),
+        None => prefix().range(),
     };
     let mut oldest = None;
-    for (range, is_any) in [(unread, false), (prefix.range(), true)] {
+    for (range, is_any) in [(unread, false), (prefix().range(), true)] {
         let mut pages = engine.store().pages(Table::Callback, range, PAGE);
         while let Some(rows) = pages.next().await? {
             for (key, _) in &rows {
