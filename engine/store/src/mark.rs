@@ -191,7 +191,7 @@ impl Mark {
             if !was_foreign {
                 tracing::warn!(
                     mark = %self.place.mark.display(),
-                    "the mark of another store was put in the place of the mark, it is left there"
+                    "the mark was replaced by that of another store"
                 );
             }
             return Ok(());

@@ -342,7 +342,7 @@ pub const ADVICE: &[(&str, &[&str])] = &[
     ),
     (
         "Put the file back that the mark was: without it the next start is refused",
-        &["the mark of another store was put in the place of the mark, it is left there"],
+        &["the mark was replaced by that of another store"],
     ),
     (
         "Delete it with `switchyard tokens delete`",

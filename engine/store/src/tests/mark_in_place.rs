@@ -175,7 +175,7 @@ async fn a_mark_that_cannot_be_written_is_written_when_its_place_is_free() {
 #[tokio::test]
 async fn the_mark_of_another_store_is_warned_of_once() {
     let (home, other) = (Home::new(), Home::new());
-    let warned = "WARN switchyard_store::mark: the mark of another store was put in the place";
+    let warned = "WARN switchyard_store::mark: the mark was replaced by that of another store";
     let open = |home: &Home| {
         let path = home.settings().path;
         Mark::open(&path, &Memory::default(), KnownLoss::default()).unwrap()
