@@ -49,6 +49,7 @@
 #![deny(clippy::multiple_unsafe_ops_per_block)]
 
 pub mod abi;
+mod callback;
 mod chance;
 mod context;
 mod fault;
@@ -62,6 +63,7 @@ pub mod testing;
 mod time;
 pub mod wire;
 
+pub use callback::CallbackResult;
 pub use context::Context;
 pub use fault::{Fault, FaultKind};
 pub use input::{
@@ -70,8 +72,7 @@ pub use input::{
 };
 pub use list::{List, ListedState, ListedTransaction, TransactionPage};
 pub use outcome::{
-    Amount, CallbackResult, ConfigCheck, DeclineReason, OptionList, Outcome, PayerAction, Prompt,
-    Texts,
+    Amount, ConfigCheck, DeclineReason, OptionList, Outcome, PayerAction, Prompt, Texts,
 };
 pub use time::Moment;
 pub use wire::{LogLevel, Operation};

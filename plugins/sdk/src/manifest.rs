@@ -3,6 +3,19 @@
 //! [`Manifest::parse`] is used by the engine before it loads a library and by the test that
 //! `gateway!` makes, so an author sees the engine's refusals first. Each says what to do. Unknown
 //! fields are ignored.
+//!
+//! ```
+//! use switchyard_gateway::manifest::Manifest;
+//!
+//! let text = r#"{ "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme",
+//!     "operations": ["collect"], "methods": [
+//!         { "code": "mtn_bj", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }
+//!     ] }"#;
+//! let refused = Manifest::parse(text.as_bytes()).unwrap_err().to_string();
+//! assert!(refused.contains("query"), "the manifest {refused}");
+//! let corrected = text.replace(r#"["collect"]"#, r#"["collect", "query"]"#);
+//! assert!(Manifest::parse(corrected.as_bytes()).is_ok());
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,10 +27,32 @@ use crate::abi::ABI_MAJOR;
 use crate::input::{Direction, Environment};
 use crate::wire::Operation;
 
+mod callback;
 mod method;
 
+pub use self::callback::{CallbackAnswer, CallbackPer, CallbackRule};
 pub use self::method::{Field, FieldOption, Method, check_options};
 
+/// Description of a gateway: the content of `gateway.json`.
+///
+/// ```
+/// use switchyard_gateway::manifest::Manifest;
+///
+/// let manifest = Manifest::parse(br#"{
+///     "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme", "icon": "<svg></svg>",
+///     "operations": ["collect", "query"], "deadline_ms": { "collect": 30000 },
+///     "methods": [
+///         { "code": "mtn_bj", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }
+///     ],
+///     "hosts": { "sandbox": ["sandbox.acme.example"], "live": ["{config.base_url}"] },
+///     "config": { "type": "object", "required": ["base_url"], "properties": {
+///         "base_url": { "type": "string", "format": "uri" },
+///         "api_key": { "type": "string", "writeOnly": true }
+///     } }
+/// }"#)?;
+/// assert_eq!((manifest.name.as_str(), manifest.methods.len()), ("acme", 1));
+/// # Ok::<(), switchyard_gateway::manifest::ManifestError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Manifest {
@@ -63,13 +98,25 @@ pub struct Manifest {
 /// ```
 /// use switchyard_gateway::manifest::FEATURES;
 ///
-/// assert!(FEATURES.contains(&"counter"));
+/// let needs = ["counter", "options"];
+/// assert!(needs.iter().all(|need| FEATURES.contains(need)));
 /// ```
 pub const FEATURES: [&str; 5] = ["counter", "counter_from", "list", "options", "progress"];
 
 /// The hosts that a gateway talks to, in each environment: `api.acme.example`, `*.acme.example`,
 /// `acme.example:8443`, or `{config.field}`: the host of the URL that the connection's
 /// configuration has in that field.
+///
+/// ```
+/// use switchyard_gateway::manifest::Hosts;
+///
+/// let hosts: Hosts = serde_json::from_str(r#"{
+///     "sandbox": ["sandbox.acme.example:8443"],
+///     "live": ["*.acme.example", "{config.base_url}"]
+/// }"#)?;
+/// assert_eq!(hosts.live.len(), 2);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -99,46 +146,17 @@ impl Hosts {
     }
 }
 
-/// Response to a provider's callback, and the scope of a callback URL.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CallbackRule {
-    #[serde(default)]
-    pub answer: CallbackAnswer,
-    #[serde(default)]
-    pub per: CallbackPer,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct CallbackAnswer {
-    pub status: u16,
-    pub content_type: Option<String>,
-    pub body: String,
-}
-
-impl Default for CallbackAnswer {
-    fn default() -> Self {
-        Self {
-            status: 200,
-            content_type: None,
-            body: String::new(),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum CallbackPer {
-    #[default]
-    Account,
-    Transaction,
-}
-
 /// Format in which the provider accepts our reference. Ours is always a UUID of 36 characters; a
 /// manifest with a format that excludes it is refused.
+///
+/// ```
+/// use switchyard_gateway::manifest::{Reference, ReferenceFormat};
+///
+/// // `"reference"` of a manifest, for a provider that takes at most 64 characters.
+/// let reference: Reference = serde_json::from_str(r#"{ "format": "uuid", "max": 64 }"#)?;
+/// assert_eq!(reference, Reference { format: ReferenceFormat::Uuid, max: Some(64) });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -148,6 +166,18 @@ pub struct Reference {
     pub max: Option<u32>,
 }
 
+/// Characters of which a provider's references consist.
+///
+/// ```
+/// use switchyard_gateway::manifest::ReferenceFormat;
+/// use switchyard_gateway::testing;
+///
+/// // A provider that takes letters and digits only: the manifest keeps the default, and the
+/// // gateway shortens our reference in the same way in each call.
+/// assert_eq!(ReferenceFormat::default(), ReferenceFormat::Uuid);
+/// let theirs = testing::REFERENCE.replace('-', "");
+/// assert!(theirs.chars().all(|letter| letter.is_ascii_alphanumeric()));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -163,6 +193,16 @@ pub enum ReferenceFormat {
 }
 
 /// Promises of the provider. The engine acts on all of them but the first.
+///
+/// ```
+/// use switchyard_gateway::manifest::Capabilities;
+///
+/// let promised: Capabilities = serde_json::from_str(r#"{
+///     "query_by_reference": true, "not_found_is_final_after_s": 300
+/// }"#)?;
+/// assert!(promised.query_by_reference && !promised.idempotent_by_reference);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -227,12 +267,8 @@ impl Manifest {
     /// use switchyard_gateway::Operation;
     /// use switchyard_gateway::manifest::Manifest;
     ///
-    /// # let text = br#"{
-    /// #     "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme",
-    /// #     "operations": ["collect", "query"],
-    /// #     "methods": [{ "code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }],
-    /// #     "config": { "type": "object", "properties": { "api_key": { "type": "string", "writeOnly": true } } }
-    /// # }"#;
+    /// # let text = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acme.json"));
+    /// // `"operations": ["collect", "query"]`
     /// let manifest = Manifest::parse(text)?;
     /// assert!(manifest.has(Operation::Collect) && !manifest.has(Operation::Payout));
     /// # Ok::<(), switchyard_gateway::manifest::ManifestError>(())
@@ -246,12 +282,8 @@ impl Manifest {
     /// ```
     /// use switchyard_gateway::manifest::Manifest;
     ///
-    /// # let text = br#"{
-    /// #     "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme",
-    /// #     "operations": ["collect", "query"],
-    /// #     "methods": [{ "code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }],
-    /// #     "config": { "type": "object", "properties": { "api_key": { "type": "string", "writeOnly": true } } }
-    /// # }"#;
+    /// # let text = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/acme.json"));
+    /// // `"properties": { "api_key": { "type": "string", "writeOnly": true }, "shop": … }`
     /// let manifest = Manifest::parse(text)?;
     /// assert_eq!(manifest.secret_fields(), ["api_key"]);
     /// # Ok::<(), switchyard_gateway::manifest::ManifestError>(())
@@ -440,6 +472,16 @@ impl Manifest {
 }
 
 /// Reason for which a manifest is refused; continues "the manifest".
+///
+/// ```
+/// use switchyard_gateway::manifest::Manifest;
+///
+/// let report = |text: &str| match Manifest::parse(text.as_bytes()) {
+///     Ok(manifest) => format!("{} {} is valid", manifest.name, manifest.version),
+///     Err(refused) => format!("the manifest {refused}"),
+/// };
+/// assert!(report("name: acme").starts_with("the manifest does not read as a manifest ("));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError(String);
 

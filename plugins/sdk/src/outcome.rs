@@ -1,5 +1,5 @@
-//! Results of calls: the outcome of an attempt, the payer's next step, and the content of a
-//! callback.
+//! Results of calls: the outcome of an attempt, the payer's next step, a list of options, and the
+//! check of a configuration.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,16 @@ use crate::input::Money;
 use crate::manifest::FieldOption;
 
 /// Values of a field, in the order in which people see them: at most 200.
+///
+/// ```
+/// use switchyard_gateway::manifest::FieldOption;
+/// use switchyard_gateway::{OptionList, Texts};
+///
+/// let label = [("en", "Savings"), ("fr", "Épargne")];
+/// let label = Texts::from(label.map(|(language, text)| (language.to_owned(), text.to_owned())));
+/// let accounts = OptionList { options: vec![FieldOption { value: "S".into(), label }] };
+/// assert_eq!(accounts.options[0].label("fr"), "Épargne");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionList {
     pub options: Vec<FieldOption>,
@@ -104,6 +114,17 @@ pub enum Outcome {
 
 impl Outcome {
     /// Success in full. `amount` is that of the provider.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Amount, Fault, Outcome};
+    ///
+    /// // The amount that the provider's answer names, not the requested one.
+    /// let charge = serde_json::json!({ "status": "paid", "amount": 2500, "currency": "USD" });
+    /// let minor = charge["amount"].as_i64().ok_or_else(|| Fault::provider("no amount"))?;
+    /// let paid = Outcome::succeeded(Amount::minor(minor, "USD"));
+    /// assert!(matches!(paid, Outcome::Succeeded { amount: Some(_), .. }));
+    /// # Ok::<(), Fault>(())
+    /// ```
     pub fn succeeded(amount: impl Into<Amount>) -> Self {
         Self::Succeeded {
             provider_id: None,
@@ -114,6 +135,13 @@ impl Outcome {
     }
 
     /// Final refusal with the provider's message.
+    ///
+    /// ```
+    /// use switchyard_gateway::{DeclineReason, Outcome};
+    ///
+    /// let refused = Outcome::declined(DeclineReason::PayerDeclined, "The payer pressed Cancel");
+    /// assert!(matches!(refused, Outcome::Declined { retryable: false, .. }));
+    /// ```
     pub fn declined(reason: DeclineReason, provider_message: impl Into<String>) -> Self {
         Self::Declined {
             reason,
@@ -126,6 +154,16 @@ impl Outcome {
     }
 
     /// Accepted; the outcome follows.
+    ///
+    /// ```
+    /// use switchyard_gateway::Outcome;
+    ///
+    /// let outcome = |status: &str| match status {
+    ///     "ACCEPTED" | "ENQUEUED" => Outcome::pending(),
+    ///     other => Outcome::unknown(format!("Acme has the status `{other}`")),
+    /// };
+    /// assert_eq!(outcome("ACCEPTED"), Outcome::pending());
+    /// ```
     pub fn pending() -> Self {
         Self::Pending {
             provider_id: None,
@@ -142,7 +180,7 @@ impl Outcome {
     ///
     /// let url = "https://pay.acme.example/ch_1".to_owned();
     /// let open = Outcome::awaiting(PayerAction::Redirect { url }).with_provider_id("ch_1");
-    /// # let _ = open;
+    /// assert!(matches!(open, Outcome::Pending { payer_action: Some(_), .. }));
     /// ```
     pub fn awaiting(action: PayerAction) -> Self {
         Self::Pending {
@@ -154,11 +192,26 @@ impl Outcome {
     }
 
     /// The outcome is not known: the engine queries.
+    ///
+    /// ```
+    /// use switchyard_gateway::Outcome;
+    ///
+    /// // The status 500 after a charge: the money may have moved.
+    /// let outcome = |status: u16| Outcome::unknown(format!("Acme answered {status}"));
+    /// assert_eq!(outcome(500), Outcome::Unknown { why: "Acme answered 500".into() });
+    /// ```
     pub fn unknown(why: impl Into<String>) -> Self {
         Self::Unknown { why: why.into() }
     }
 
     /// The same outcome with the provider's own id. An `Unknown` has none.
+    ///
+    /// ```
+    /// use switchyard_gateway::Outcome;
+    ///
+    /// let open = Outcome::pending().with_provider_id("ch_1");
+    /// assert!(matches!(open, Outcome::Pending { provider_id: Some(id), .. } if id == "ch_1"));
+    /// ```
     pub fn with_provider_id(mut self, id: impl Into<String>) -> Self {
         match &mut self {
             Self::Succeeded { provider_id, .. }
@@ -170,6 +223,15 @@ impl Outcome {
     }
 
     /// The same decline with the provider's own code. Other outcomes have none.
+    ///
+    /// ```
+    /// use switchyard_gateway::{DeclineReason, Outcome};
+    ///
+    /// // Operators see the code beside the reason.
+    /// let refused = Outcome::declined(DeclineReason::InsufficientFunds, "Balance too low");
+    /// let refused = refused.with_provider_code("PAYER_BALANCE_LOW");
+    /// assert!(matches!(refused, Outcome::Declined { provider_code: Some(_), .. }));
+    /// ```
     pub fn with_provider_code(mut self, code: impl Into<String>) -> Self {
         if let Self::Declined { provider_code, .. } = &mut self {
             *provider_code = Some(code.into());
@@ -185,7 +247,7 @@ impl Outcome {
     ///
     /// let short = Outcome::declined(DeclineReason::InvalidAccount, "The number has nine digits");
     /// let short = short.about_field("msisdn");
-    /// # let _ = short;
+    /// assert!(matches!(short, Outcome::Declined { field: Some(name), .. } if name == "msisdn"));
     /// ```
     pub fn about_field(mut self, name: impl Into<String>) -> Self {
         if let Self::Declined { field, .. } = &mut self {
@@ -196,6 +258,13 @@ impl Outcome {
 
     /// The same decline, and another gateway may be tried at once: the provider was the reason, not
     /// the payer.
+    ///
+    /// ```
+    /// use switchyard_gateway::{DeclineReason, Outcome};
+    ///
+    /// let closed = Outcome::declined(DeclineReason::ProviderUnavailable, "Closed until 06:00");
+    /// assert!(matches!(closed.and_retryable(), Outcome::Declined { retryable: true, .. }));
+    /// ```
     pub fn and_retryable(mut self) -> Self {
         if let Self::Declined { retryable, .. } = &mut self {
             *retryable = true;
@@ -276,6 +345,20 @@ fn minor_units<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>
 
 impl Amount {
     /// An amount in major units, as most providers write it: `Amount::decimal("25.00", "USD")`.
+    ///
+    /// ```
+    /// use switchyard_gateway::Amount;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Charge {
+    ///     amount: String,
+    ///     currency: String,
+    /// }
+    /// let charge: Charge = serde_json::from_str(r#"{ "amount": "1000.00", "currency": "KES" }"#)?;
+    /// let amount = Amount::decimal(charge.amount, charge.currency);
+    /// assert_eq!((amount.decimal.as_deref(), amount.minor), (Some("1000.00"), None));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn decimal(decimal: impl Into<String>, currency: impl Into<String>) -> Self {
         Self {
             currency: currency.into(),
@@ -285,6 +368,21 @@ impl Amount {
     }
 
     /// An amount in the currency's smallest unit.
+    ///
+    /// ```
+    /// use switchyard_gateway::Amount;
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Charge {
+    ///     amount: i64,
+    ///     currency: String,
+    /// }
+    /// // 25.00 USD, as Stripe writes it: 2500 cents, in small letters.
+    /// let charge: Charge = serde_json::from_str(r#"{ "amount": 2500, "currency": "usd" }"#)?;
+    /// let amount = Amount::minor(charge.amount, charge.currency.to_ascii_uppercase());
+    /// assert_eq!(amount, Amount::minor(25_00, "USD"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn minor(minor: i64, currency: impl Into<String>) -> Self {
         Self {
             currency: currency.into(),
@@ -398,11 +496,28 @@ pub enum PayerAction {
     Wait {},
 }
 
+/// Way in which a payer reaches the prompt on the phone.
+///
+/// ```
+/// use switchyard_gateway::{PayerAction, Prompt};
+///
+/// // One provider, two networks: MTN sends the prompt, and payers of Moov dial for it.
+/// let confirm = |network: &str| {
+///     let (prompt, ussd) = match network {
+///         "MTN" => (Prompt::Auto, None),
+///         _ => (Prompt::Manual, Some("*155#".to_owned())),
+///     };
+///     PayerAction::ConfirmOnPhone { prompt, steps: Default::default(), ussd }
+/// };
+/// assert!(matches!(confirm("MTN"), PayerAction::ConfirmOnPhone { prompt: Prompt::Auto, .. }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prompt {
+    /// The provider sends the prompt to the phone.
     Auto,
+    /// The payer dials or opens a menu.
     Manual,
 }
 
@@ -438,77 +553,4 @@ pub enum ConfigCheck {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         field: Option<String>,
     },
-}
-
-/// Content of a callback. `trusted` only when this call has verified its signature; any other
-/// callback is a hint, after which the engine queries. A constant in each callback is no signature:
-/// everybody who has seen one callback can forge the next.
-///
-/// ```
-/// use switchyard_gateway::{Amount, CallbackResult, Outcome};
-///
-/// let paid = Outcome::succeeded(Amount::minor(1_000, "XOF"));
-/// let signed = CallbackResult::trusted(paid).about("7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d");
-/// let unsigned = CallbackResult::hint().about_provider_id("ch_1");
-/// let forged = CallbackResult::refused("the signature is wrong");
-/// # let _ = (signed, unsigned, forged, CallbackResult::nothing());
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallbackResult {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reference: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub provider_id: Option<String>,
-    pub trusted: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<Outcome>,
-    /// Reason for which it does not come from the provider. The other fields are ignored then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
-}
-
-impl CallbackResult {
-    /// Callback with a valid signature. Name the attempt with [`Self::about`] or
-    /// [`Self::about_provider_id`].
-    pub fn trusted(outcome: Outcome) -> Self {
-        Self {
-            trusted: true,
-            outcome: Some(outcome),
-            ..Self::default()
-        }
-    }
-
-    /// Callback that anybody may have sent: the engine queries the provider about its attempt.
-    pub fn hint() -> Self {
-        Self::default()
-    }
-
-    /// From the provider, and about nothing that the engine has to know: a test call, an event of
-    /// another kind.
-    pub fn nothing() -> Self {
-        Self {
-            trusted: true,
-            ..Self::default()
-        }
-    }
-
-    /// Forged: the signature does not fit. Changes nothing, and is kept for the operator to see.
-    pub fn refused(why: impl Into<String>) -> Self {
-        Self {
-            refused: Some(why.into()),
-            ..Self::default()
-        }
-    }
-
-    /// Names the attempt by our reference.
-    pub fn about(mut self, reference: impl Into<String>) -> Self {
-        self.reference = Some(reference.into());
-        self
-    }
-
-    /// Names the attempt by the provider's id.
-    pub fn about_provider_id(mut self, id: impl Into<String>) -> Self {
-        self.provider_id = Some(id.into());
-        self
-    }
 }

@@ -17,10 +17,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::abi::{self, Bytes, Sink};
+use crate::callback::CallbackResult;
 use crate::context::{Context, EffectChannel, poll_once};
 use crate::fault::{Fault, FaultKind};
 use crate::list::TransactionPage;
-use crate::outcome::{CallbackResult, ConfigCheck, OptionList, Outcome};
+use crate::outcome::{ConfigCheck, OptionList, Outcome};
 use crate::wire::{Begin, Failed, Operation, Pending, Ready, Resume};
 
 /// Trait that `gateway!` implements for the author's type.

@@ -9,6 +9,20 @@ use crate::input::Direction;
 use crate::outcome::{Prompt, Texts};
 
 /// One way to move money by this gateway.
+///
+/// ```
+/// use switchyard_gateway::Prompt;
+/// use switchyard_gateway::manifest::Method;
+///
+/// let method: Method = serde_json::from_str(r#"{
+///     "code": "mtn_bj", "direction": "collect", "currency": "XOF", "countries": ["BJ"],
+///     "min": "100", "max": "2000000", "decimals": 0, "prompt": "auto",
+///     "attempt_ends_after_s": 900, "usual_s": 30,
+///     "wake": { "en": "Dial *880# and choose Approvals" }
+/// }"#)?;
+/// assert_eq!((method.prompt, method.usual_s), (Some(Prompt::Auto), Some(30)));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Method {
@@ -44,6 +58,19 @@ pub struct Method {
 }
 
 /// An input that the payer or the recipient fills in.
+///
+/// ```
+/// use switchyard_gateway::manifest::Field;
+///
+/// let account: Field = serde_json::from_str(r#"{
+///     "name": "account", "pattern": "[0-9]{10}",
+///     "label": { "en": "Account number", "fr": "Numéro de compte" }
+/// }"#)?;
+/// assert!(account.required, "unless it has `\"required\": false`");
+/// let bank: Field = serde_json::from_str(r#"{ "name": "bank", "options_from": "banks" }"#)?;
+/// assert_eq!(bank.options_from.as_deref(), Some("banks"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Field {
@@ -64,6 +91,16 @@ pub struct Field {
 }
 
 /// One value of a field with the text that people read.
+///
+/// ```
+/// use switchyard_gateway::manifest::FieldOption;
+///
+/// let savings: FieldOption = serde_json::from_str(r#"{
+///     "value": "S", "label": { "en": "Savings account", "fr": "Compte d'épargne" }
+/// }"#)?;
+/// assert_eq!((savings.value.as_str(), savings.label("fr")), ("S", "Compte d'épargne"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FieldOption {
@@ -97,8 +134,9 @@ impl FieldOption {
     /// ```
     /// use switchyard_gateway::OptionList;
     ///
-    /// let list = OptionList::named([("058".to_owned(), "GTBank".to_owned())]);
-    /// assert_eq!(list.options[0].label("fr"), "GTBank");
+    /// let banks = OptionList::named([("058".to_owned(), "GTBank".to_owned())]);
+    /// // The name of a bank has no translation.
+    /// assert_eq!(banks.options[0].label("fr"), "GTBank");
     /// ```
     pub fn label(&self, language: &str) -> &str {
         let label = self.label.get(language).or_else(|| self.label.get("en"));

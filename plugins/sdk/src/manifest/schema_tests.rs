@@ -15,7 +15,24 @@ fn schema() -> Value {
     schema["title"] = json!("Manifest of a gateway (gateway.json)");
     // Editors find the schema by it.
     schema["properties"]["$schema"] = json!({ "type": "string" });
+    remove_examples(&mut schema);
     schema
+}
+
+/// Descriptions are the documentation of the types. Its examples are in Rust, and say nothing to an
+/// author of a manifest.
+fn remove_examples(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::String(text)) = fields.get_mut("description") {
+                let end = text.find("```").unwrap_or(text.len());
+                text.truncate(text[..end].trim_end().len());
+            }
+            fields.values_mut().for_each(remove_examples);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_examples),
+        _ => {}
+    }
 }
 
 #[test]
