@@ -19,6 +19,34 @@ use crate::time::Moment;
 use crate::wire::{Begin, Effect, EffectResult, LogLevel, LogLine, Request};
 
 /// One call's connection with the engine.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// # let end = call!(cx, answers(200, r#"{"token":"eyJhbGciOi"}"#), {
+/// use std::time::Duration;
+/// use switchyard_gateway::{Context, Fault};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Access {
+///     token: String,
+/// }
+///
+/// /// A token from the connection's cache, else from the provider.
+/// async fn token(cx: &Context) -> Result<String, Fault> {
+///     if let Some(token) = cx.cached("token").await {
+///         return Ok(token);
+///     }
+///     let request = cx.post("https://api.acme.example/oauth/token").reads_only();
+///     let fresh: Access = request.send().await?.json()?;
+///     cx.cache("token", &fresh.token, Duration::from_secs(3_000)).await;
+///     Ok(fresh.token)
+/// }
+/// # assert_eq!(token(cx).await?, token(cx).await?);
+/// # });
+/// # assert_eq!(end.requests.len(), 1);
+/// # }
+/// ```
 pub struct Context {
     call: String,
     now: Moment,
@@ -52,11 +80,14 @@ impl Context {
     /// This call, for logs.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let sent_by = format!("switchyard {}", cx.call());
-    /// # let _ = sent_by;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "{}"), {
+    /// // The provider's support finds the request by it.
+    /// let request = cx.get("https://api.acme.example/account").header("x-request-id", cx.call());
+    /// let answer = request.send().await?;
+    /// # });
+    /// # assert_eq!(end.requests[0].headers[0].1, "c_test");
     /// # }
     /// ```
     pub fn call(&self) -> &str {
@@ -66,11 +97,13 @@ impl Context {
     /// When this call began, by the engine's clock.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let seconds = cx.now().unix_seconds();
-    /// # let _ = seconds;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
+    /// // Milliseconds since 1970, as signatures of some providers begin with.
+    /// let timestamp = cx.now().unix_millis().to_string();
+    /// assert_eq!(timestamp, "1795168800000");
+    /// # });
     /// # }
     /// ```
     pub fn now(&self) -> &Moment {
@@ -80,14 +113,17 @@ impl Context {
     /// Environment of the connection: another host in sandbox.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Environment, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
+    /// use switchyard_gateway::Environment;
+    ///
     /// let host = match cx.environment() {
     ///     Environment::Sandbox => "sandbox.acme.example",
     ///     Environment::Live => "api.acme.example",
     /// };
-    /// # let _ = host;
-    /// # Ok(())
+    /// assert_eq!(host, "sandbox.acme.example");
+    /// # });
     /// # }
     /// ```
     pub fn environment(&self) -> Environment {
@@ -97,15 +133,17 @@ impl Context {
     /// The connection's configuration, in the gateway's own type.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
     /// #[derive(serde::Deserialize)]
     /// struct Config {
     ///     api_key: String,
+    ///     base_url: Option<String>,
     /// }
     /// let config: Config = cx.config()?;
-    /// # let _ = config.api_key;
-    /// # Ok(())
+    /// assert_eq!((config.api_key.as_str(), config.base_url), ("sk_test_7", None));
+    /// # });
     /// # }
     /// ```
     pub fn config<T: DeserializeOwned>(&self) -> Result<T, Fault> {
@@ -119,11 +157,12 @@ impl Context {
     /// State of the attempt from earlier calls; `None` before the first [`Context::set_state`].
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
     /// let order: Option<String> = cx.state()?;
-    /// # let _ = order;
-    /// # Ok(())
+    /// assert_eq!(order, None, "the first call of an attempt");
+    /// # });
     /// # }
     /// ```
     pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
@@ -141,10 +180,17 @@ impl Context {
     /// call ends.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// cx.set_state(&"order_7")?;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
+    /// #[derive(serde::Deserialize, serde::Serialize)]
+    /// struct Order {
+    ///     id: String,
+    /// }
+    /// cx.set_state(&Order { id: "order_7".into() })?;
+    /// let order: Option<Order> = cx.state()?;
+    /// assert_eq!(order.map(|order| order.id).as_deref(), Some("order_7"));
+    /// # });
     /// # }
     /// ```
     pub fn set_state(&self, state: &impl Serialize) -> Result<(), Fault> {
@@ -160,11 +206,12 @@ impl Context {
     /// A request to the provider: `cx.http("POST", url).json(&body).send().await?`.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let answer = cx.http("PUT", "https://api.acme.example/orders/7").send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(204, ""), {
+    /// let answer = cx.http("DELETE", "https://api.acme.example/orders/7").send().await?;
+    /// assert_eq!(answer.status, 204);
+    /// # });
     /// # }
     /// ```
     pub fn http(&self, method: &str, url: impl Into<String>) -> RequestBuilder<'_> {
@@ -174,11 +221,13 @@ impl Context {
     /// A GET request.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let answer = cx.get("https://api.acme.example/account").send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "[]"), {
+    /// let url = format!("https://api.acme.example/orders?reference={}", "7d3f0c9e");
+    /// let orders: Vec<serde_json::Value> = cx.get(url).send().await?.json()?;
+    /// assert!(orders.is_empty());
+    /// # });
     /// # }
     /// ```
     pub fn get(&self, url: impl Into<String>) -> RequestBuilder<'_> {
@@ -188,12 +237,13 @@ impl Context {
     /// A POST request.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let request = cx.post("https://api.acme.example/charges");
-    /// let answer = request.json(&serde_json::json!({ "amount": "10" })).send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(201, "{}"), {
+    /// let order = serde_json::json!({ "id": "7d3f0c9e", "amount": "1000", "currency": "XOF" });
+    /// let answer = cx.post("https://api.acme.example/orders").json(&order).send().await?;
+    /// assert_eq!(answer.status, 201);
+    /// # });
     /// # }
     /// ```
     pub fn post(&self, url: impl Into<String>) -> RequestBuilder<'_> {
@@ -203,10 +253,22 @@ impl Context {
     /// Waits, by the engine's clock. It counts towards the call's 60 seconds.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// cx.sleep(std::time::Duration::from_secs(2)).await;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, r#""open""#), {
+    /// use std::time::Duration;
+    ///
+    /// // A provider that decides within seconds, and sends no callback.
+    /// let mut state = String::from("open");
+    /// for _ in 0..3 {
+    ///     state = cx.get("https://api.acme.example/orders/7/state").send().await?.json()?;
+    ///     if state != "open" {
+    ///         break;
+    ///     }
+    ///     cx.sleep(Duration::from_secs(2)).await;
+    /// }
+    /// # });
+    /// # assert_eq!(end.requests.len(), 3);
     /// # }
     /// ```
     pub async fn sleep(&self, duration: Duration) {
@@ -217,18 +279,21 @@ impl Context {
     /// Value in this connection's cache, if it has not expired.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
+    /// use std::time::Duration;
+    ///
     /// let token = match cx.cached("token").await {
     ///     Some(token) => token,
     ///     None => {
-    ///         let fresh = "from the provider".to_owned();
-    ///         cx.cache("token", &fresh, std::time::Duration::from_secs(3_000)).await;
+    ///         let fresh = "eyJhbGciOi".to_owned(); // by a request to the provider
+    ///         cx.cache("token", &fresh, Duration::from_secs(3_000)).await;
     ///         fresh
     ///     }
     /// };
-    /// # let _ = token;
-    /// # Ok(())
+    /// assert_eq!(cx.cached("token").await, Some(token));
+    /// # });
     /// # }
     /// ```
     pub async fn cached(&self, key: impl Into<String>) -> Option<String> {
@@ -241,11 +306,15 @@ impl Context {
     /// Keeps `value` in this connection's cache: OAuth tokens. A cache may forget at any time.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let hour = std::time::Duration::from_secs(3_600);
-    /// cx.cache("token", "eyJhbGciOi", hour).await;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
+    /// use std::time::Duration;
+    ///
+    /// // A minute less than the provider's hour, so that no request carries an expired token.
+    /// cx.cache("token", "eyJhbGciOi", Duration::from_secs(3_600 - 60)).await;
+    /// assert_eq!(cx.cached("token").await.as_deref(), Some("eyJhbGciOi"));
+    /// # });
     /// # }
     /// ```
     pub async fn cache(&self, key: impl Into<String>, value: impl Into<String>, keep: Duration) {
@@ -260,13 +329,16 @@ impl Context {
     /// Has the connection's cache forget `key`: a token that the provider refused.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let answer = cx.get("https://api.acme.example/account").bearer("eyJhbGciOi").send().await?;
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(401, ""), {
+    /// let token = cx.cached("token").await.unwrap_or_default();
+    /// let answer = cx.get("https://api.acme.example/account").bearer(&token).send().await?;
     /// if answer.status == 401 {
     ///     cx.forget("token").await;
     /// }
-    /// # Ok(())
+    /// assert_eq!(cx.cached("token").await, None);
+    /// # });
     /// # }
     /// ```
     pub async fn forget(&self, key: impl Into<String>) {
@@ -279,11 +351,14 @@ impl Context {
     /// `counter` in the manifest's `needs`.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let nonce = cx.next_number("nonce").await?;
-    /// # let _ = nonce;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
+    /// // An address of a wallet signs each number once.
+    /// let nonce = cx.next_number("wallet 0x52908400").await?;
+    /// assert_eq!(nonce, 0);
+    /// assert_eq!(cx.next_number("wallet 0x52908400").await?, 1);
+    /// # });
     /// # }
     /// ```
     pub async fn next_number(&self, series: impl Into<String>) -> Result<u64, Fault> {
@@ -294,12 +369,13 @@ impl Context {
     /// List `counter_from` in the manifest's `needs`.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
     /// // Numbers below 1,000 were used before this installation.
     /// let invoice = cx.next_number_from("invoice", 1_000).await?;
-    /// # let _ = invoice;
-    /// # Ok(())
+    /// assert_eq!(invoice, 1_000);
+    /// # });
     /// # }
     /// ```
     pub async fn next_number_from(
@@ -324,10 +400,14 @@ impl Context {
     /// it knows, and knows not all.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault, LogLevel};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
+    /// use switchyard_gateway::LogLevel;
+    ///
     /// cx.log(LogLevel::Warn, "the provider repeats an order");
-    /// # Ok(())
+    /// # });
+    /// # assert_eq!(end.log[0].text, "the provider repeats an order");
     /// # }
     /// ```
     pub fn log(&self, level: LogLevel, text: impl Into<String>) {
@@ -341,11 +421,12 @@ impl Context {
     /// keys.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, switchyard_gateway::testing::no_provider, {
     /// let nonce = format!("{:016x}", cx.chance());
-    /// # let _ = nonce;
-    /// # Ok(())
+    /// assert_eq!(nonce.len(), 16);
+    /// # });
     /// # }
     /// ```
     pub fn chance(&self) -> u64 {

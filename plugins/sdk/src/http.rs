@@ -1,6 +1,25 @@
 //! HTTP as a gateway sees it: say what to send, await what came back. The engine does the sending,
 //! by its own rules: hosts of the manifest only, no redirects, at most 1 MiB an answer, at most 16
 //! effects and 60 s a call.
+//!
+//! ```
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+//! # fn main() {
+//! # let end = call!(cx, answers(201, r#"{"id":"ch_1"}"#), {
+//! use serde_json::{Value, json};
+//! use switchyard_gateway::Fault;
+//!
+//! let body = json!({ "amount": "1000", "currency": "XOF" });
+//! let request = cx.post("https://api.acme.example/charges").bearer("sk_test_7").json(&body);
+//! let answer = request.send().await?;
+//! if !answer.is_success() {
+//!     return Err(Fault::provider(format!("Acme answered {}", answer.status)));
+//! }
+//! let charge: Value = answer.json()?;
+//! assert_eq!(charge["id"], "ch_1");
+//! # });
+//! # }
+//! ```
 
 use std::fmt;
 use std::time::Duration;
@@ -19,14 +38,17 @@ use crate::wire::{
 /// A request that is being built. Nothing leaves before [`RequestBuilder::send`] is awaited.
 ///
 /// ```
-/// # use switchyard_gateway::{Context, Fault};
-/// # async fn example(cx: &Context) -> Result<(), Fault> {
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// # let end = call!(cx, answers(201, "{}"), {
 /// use std::time::Duration;
-/// let request = cx.post("https://api.acme.example/charges").bearer("key").header("x-version", "2");
-/// let request = request.form(&[("amount", "10"), ("currency", "XOF")]);
-/// let answer = request.timeout(Duration::from_secs(20)).send().await?;
-/// # let _ = answer;
-/// # Ok(())
+///
+/// let request = cx.post("https://api.acme.example/charges").bearer("sk_test_7");
+/// let request = request.header("x-version", "2").timeout(Duration::from_secs(20));
+/// let answer = request.form(&[("amount", "1000"), ("currency", "XOF")]).send().await?;
+/// assert_eq!(answer.status, 201);
+/// # });
+/// # assert_eq!(end.requests[0].timeout_ms, Some(20_000));
 /// # }
 /// ```
 #[must_use = "a request leaves when `send().await` is called"]
@@ -55,12 +77,16 @@ impl<'c> RequestBuilder<'c> {
     /// Adds a header.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(201, "{}"), {
+    /// // A repeated request with the same key charges once, by the promise of this provider.
     /// let request = cx.post("https://api.acme.example/charges");
     /// let answer = request.header("idempotency-key", "7d3f0c9e").send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// # });
+    /// # let headers = [("idempotency-key", "7d3f0c9e")];
+    /// # let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    /// # assert_eq!(end.requests[0].headers, headers);
     /// # }
     /// ```
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -69,6 +95,24 @@ impl<'c> RequestBuilder<'c> {
     }
 
     /// Adds `Authorization: Bearer <token>`.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "{}"), {
+    /// #[derive(serde::Deserialize)]
+    /// struct Config {
+    ///     api_key: String,
+    /// }
+    /// let config: Config = cx.config()?;
+    /// let request = cx.get("https://api.acme.example/account").bearer(&config.api_key);
+    /// let answer = request.send().await?;
+    /// # });
+    /// # let headers = [("authorization", "Bearer sk_test_7")];
+    /// # let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    /// # assert_eq!(end.requests[0].headers, headers);
+    /// # }
+    /// ```
     pub fn bearer(self, token: &str) -> Self {
         self.header("authorization", format!("Bearer {token}"))
     }
@@ -76,11 +120,15 @@ impl<'c> RequestBuilder<'c> {
     /// Adds `Authorization: Basic` with a name and a password.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// let account = cx.get("https://api.acme.example/account").basic("shop_7", "secret");
-    /// # let _ = account.send().await?;
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "{}"), {
+    /// let request = cx.get("https://api.acme.example/account").basic("shop_7", "secret");
+    /// let account = request.send().await?;
+    /// # });
+    /// # let headers = [("authorization", "Basic c2hvcF83OnNlY3JldA==")];
+    /// # let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    /// # assert_eq!(end.requests[0].headers, headers);
     /// # }
     /// ```
     pub fn basic(self, user: &str, password: &str) -> Self {
@@ -91,12 +139,14 @@ impl<'c> RequestBuilder<'c> {
     /// A JSON body, with its content type.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(201, "{}"), {
     /// let body = serde_json::json!({ "amount": "25.00", "currency": "USD" });
     /// let answer = cx.post("https://api.acme.example/charges").json(&body).send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// # });
+    /// # let body = r#"{"amount":"25.00","currency":"USD"}"#.to_owned();
+    /// # assert_eq!(end.requests[0].body, Some(switchyard_gateway::wire::Body::Text(body)));
     /// # }
     /// ```
     pub fn json(mut self, body: &impl Serialize) -> Self {
@@ -114,12 +164,16 @@ impl<'c> RequestBuilder<'c> {
     /// A body of text, with its content type.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(201, "<ok/>"), {
     /// let order = "<order><amount>25.00</amount></order>";
-    /// let answer = cx.post("https://api.acme.example/charges").text("application/xml", order).send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// let request = cx.post("https://api.acme.example/charges").text("application/xml", order);
+    /// let answer = request.send().await?;
+    /// # });
+    /// # let headers = [("content-type", "application/xml")];
+    /// # let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    /// # assert_eq!(end.requests[0].headers, headers);
     /// # }
     /// ```
     pub fn text(mut self, content_type: &str, body: impl Into<String>) -> Self {
@@ -130,12 +184,16 @@ impl<'c> RequestBuilder<'c> {
     /// A body of any bytes, with its content type.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(201, ""), {
     /// let message = [0x08, 0x96, 0x01];
-    /// let answer = cx.post("https://api.acme.example/charges").bytes("application/protobuf", &message).send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// let request = cx.post("https://api.acme.example/charges");
+    /// let answer = request.bytes("application/protobuf", &message).send().await?;
+    /// # });
+    /// # let headers = [("content-type", "application/protobuf")];
+    /// # let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    /// # assert_eq!(end.requests[0].headers, headers);
     /// # }
     /// ```
     pub fn bytes(mut self, content_type: &str, body: &[u8]) -> Self {
@@ -144,6 +202,19 @@ impl<'c> RequestBuilder<'c> {
     }
 
     /// A form; the engine encodes it and sets the content type.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "{}"), {
+    /// // The engine sends `grant_type=client_credentials&scope=payments+payouts`.
+    /// let grant = [("grant_type", "client_credentials"), ("scope", "payments payouts")];
+    /// let request = cx.post("https://api.acme.example/oauth/token").form(&grant).reads_only();
+    /// let token = request.send().await?;
+    /// # });
+    /// # assert!(matches!(&end.requests[0].body, Some(switchyard_gateway::wire::Body::Form(_))));
+    /// # }
+    /// ```
     pub fn form(mut self, fields: &[(&str, &str)]) -> Self {
         self.request.body = Some(Body::Form(
             fields
@@ -155,6 +226,20 @@ impl<'c> RequestBuilder<'c> {
     }
 
     /// Time after which the request ends without an answer. The call itself ends it earlier.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, |_| switchyard_gateway::testing::timeout(), {
+    /// use std::time::Duration;
+    ///
+    /// let account = cx.get("https://api.acme.example/account").timeout(Duration::from_secs(5));
+    /// let slow = account.send().await.is_err_and(|error| error.is_timeout());
+    /// assert!(slow);
+    /// # });
+    /// # assert_eq!(end.requests[0].timeout_ms, Some(5_000));
+    /// # }
+    /// ```
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.request.timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
         self
@@ -165,12 +250,13 @@ impl<'c> RequestBuilder<'c> {
     /// that may be repeated for ever.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "{}"), {
     /// let token = cx.post("https://api.acme.example/oauth/token").basic("id", "secret").reads_only();
     /// let answer = token.send().await?;
-    /// # let _ = answer;
-    /// # Ok(())
+    /// # });
+    /// # assert!(!end.requests[0].can_mutate());
     /// # }
     /// ```
     pub fn reads_only(mut self) -> Self {
@@ -181,12 +267,14 @@ impl<'c> RequestBuilder<'c> {
     /// This request moves money although its method is GET.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "{}"), {
     /// // This provider charges by GET.
     /// let charge = cx.get("https://api.acme.example/charge?id=7d3f0c9e").mutates();
-    /// # let _ = charge.send().await?;
-    /// # Ok(())
+    /// let answer = charge.send().await?;
+    /// # });
+    /// # assert!(end.requests[0].can_mutate());
     /// # }
     /// ```
     pub fn mutates(mut self) -> Self {
@@ -197,15 +285,18 @@ impl<'c> RequestBuilder<'c> {
     /// Sends it. Any status is an answer; an error is an answer that never came.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "{}"), {
+    /// use switchyard_gateway::Fault;
+    ///
     /// let answer = cx.post("https://api.acme.example/charges").send().await?;
     /// match answer.status {
     ///     200..300 => {}
     ///     // Any status may follow a charge: an unexpected one is a fault, never a decline.
     ///     other => return Err(Fault::provider(format!("Acme answered {other}"))),
     /// }
-    /// # Ok(())
+    /// # });
     /// # }
     /// ```
     pub async fn send(self) -> Result<Response, SendError> {
@@ -233,8 +324,11 @@ impl<'c> RequestBuilder<'c> {
 /// Response of a provider, with any status.
 ///
 /// ```
-/// # use switchyard_gateway::{Context, Fault};
-/// # async fn example(cx: &Context) -> Result<(), Fault> {
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// # let end = call!(cx, answers(200, r#"{"name":"Ada's shop"}"#), {
+/// use switchyard_gateway::Fault;
+///
 /// #[derive(serde::Deserialize)]
 /// struct Account {
 ///     name: String,
@@ -244,8 +338,8 @@ impl<'c> RequestBuilder<'c> {
 ///     return Err(Fault::provider(format!("Acme answered {}", answer.status)));
 /// }
 /// let account: Account = answer.json()?;
-/// # let _ = account.name;
-/// # Ok(())
+/// assert_eq!(account.name, "Ada's shop");
+/// # });
 /// # }
 /// ```
 #[derive(Clone, Debug)]
@@ -272,6 +366,23 @@ impl Response {
     }
 
     /// Whether the status is 2xx.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(402, "no funds"), {
+    /// use switchyard_gateway::{DeclineReason, Outcome};
+    ///
+    /// let answer = cx.post("https://api.acme.example/charges").send().await?;
+    /// let outcome = match answer.status {
+    ///     _ if answer.is_success() => Outcome::pending(),
+    ///     402 => Outcome::declined(DeclineReason::InsufficientFunds, answer.text()?),
+    ///     other => Outcome::unknown(format!("Acme answered {other}")),
+    /// };
+    /// assert!(matches!(outcome, Outcome::Declined { .. }));
+    /// # });
+    /// # }
+    /// ```
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -279,12 +390,13 @@ impl Response {
     /// The first header of this name; case does not matter.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(429, ""), {
     /// let answer = cx.get("https://api.acme.example/account").send().await?;
     /// let wait = answer.header("retry-after").and_then(|text| text.parse::<u32>().ok());
-    /// # let _ = wait;
-    /// # Ok(())
+    /// assert_eq!(wait, Some(30));
+    /// # });
     /// # }
     /// ```
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -294,12 +406,12 @@ impl Response {
     /// The body.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "-----BEGIN"), {
     /// let answer = cx.get("https://api.acme.example/certificate").send().await?;
-    /// let first = answer.bytes().first();
-    /// # let _ = first;
-    /// # Ok(())
+    /// assert!(answer.bytes().starts_with(b"-----BEGIN"));
+    /// # });
     /// # }
     /// ```
     pub fn bytes(&self) -> &[u8] {
@@ -309,12 +421,13 @@ impl Response {
     /// The body as text.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, "PAID\n"), {
     /// let answer = cx.get("https://api.acme.example/state?id=7d3f0c9e").send().await?;
     /// let is_paid = answer.text()?.trim() == "PAID";
-    /// # let _ = is_paid;
-    /// # Ok(())
+    /// assert!(is_paid);
+    /// # });
     /// # }
     /// ```
     pub fn text(&self) -> Result<&str, Fault> {
@@ -330,15 +443,16 @@ impl Response {
     /// which is never a decline.
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, answers(200, r#"{"status":"paid"}"#), {
     /// #[derive(serde::Deserialize)]
     /// struct Charge {
     ///     status: String,
     /// }
     /// let charge: Charge = cx.get("https://api.acme.example/charges/7").send().await?.json()?;
-    /// # let _ = charge.status;
-    /// # Ok(())
+    /// assert_eq!(charge.status, "paid");
+    /// # });
     /// # }
     /// ```
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
@@ -354,14 +468,18 @@ impl Response {
 /// A request that was not answered.
 ///
 /// ```
-/// # use switchyard_gateway::{Context, Fault};
-/// # async fn example(cx: &Context) -> Result<(), Fault> {
-/// match cx.get("https://api.acme.example/account").send().await {
-///     Ok(answer) => assert!(answer.status < 1_000),
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// # let end = call!(cx, answers(200, "{}"), {
+/// use switchyard_gateway::Fault;
+///
+/// let account = match cx.get("https://api.acme.example/account").send().await {
+///     Ok(answer) => answer.text()?.to_owned(),
 ///     Err(error) if error.is_timeout() => return Err(Fault::provider("Acme is slow")),
 ///     Err(error) => return Err(error.into()),
-/// }
-/// # Ok(())
+/// };
+/// assert_eq!(account, "{}");
+/// # });
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -371,15 +489,19 @@ impl SendError {
     /// Can it have reached the provider?
     ///
     /// ```
-    /// # use switchyard_gateway::{Context, Fault};
-    /// # async fn example(cx: &Context) -> Result<(), Fault> {
-    /// if let Err(error) = cx.post("https://api.acme.example/charges").send().await {
-    ///     // Not one byte left: another provider may be tried.
-    ///     let is_safe = !error.maybe_sent();
-    ///     # let _ = is_safe;
-    ///     return Err(error.into());
-    /// }
-    /// # Ok(())
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, |_| switchyard_gateway::testing::unreachable(), {
+    /// let charge = cx.post("https://api.acme.example/charges").send().await;
+    /// // No connection, so not one byte left: another host of this provider may be tried.
+    /// let charge = match charge {
+    ///     Err(error) if !error.maybe_sent() => {
+    ///         cx.post("https://api2.acme.example/charges").send().await
+    ///     }
+    ///     other => other,
+    /// };
+    /// # });
+    /// # assert_eq!(end.requests.len(), 2);
     /// # }
     /// ```
     pub fn maybe_sent(&self) -> bool {
@@ -387,6 +509,21 @@ impl SendError {
     }
 
     /// Whether no answer came in time.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// # let end = call!(cx, |_| switchyard_gateway::testing::timeout(), {
+    /// use switchyard_gateway::LogLevel;
+    ///
+    /// let answer = cx.get("https://api.acme.example/account").send().await;
+    /// if answer.is_err_and(|error| error.is_timeout()) {
+    ///     cx.log(LogLevel::Warn, "Acme is slow");
+    /// }
+    /// # });
+    /// # assert_eq!(end.log.len(), 1);
+    /// # }
+    /// ```
     pub fn is_timeout(&self) -> bool {
         self.0.kind == EffectErrorKind::Timeout
     }
