@@ -66,39 +66,24 @@ pub use self::samples::{
 /// One call of an operation.
 ///
 /// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() -> Result<(), switchyard_gateway::Fault> {
 /// use serde_json::json;
 /// use switchyard_gateway::testing::{self, Call};
-/// use switchyard_gateway::{Direction, Environment, Outcome};
-/// # use switchyard_gateway::runtime::{self, Answer, Answering, Entry, Input};
-/// # use switchyard_gateway::{Context, Fault, Operation};
-/// # struct Acme;
-/// # impl Entry for Acme {
-/// #     fn manifest() -> &'static [u8] { b"{}" }
-/// #     fn start(cx: Context, _: Operation, _: Input) -> Answering {
-/// #         Box::pin(async move {
-/// #             let order: Option<String> = cx.state()?;
-/// #             let number = cx.next_number("request").await?;
-/// #             let url = format!("https://{}/{}", order.unwrap_or_default(), number);
-/// #             cx.get(url).send().await?;
-/// #             Ok(Answer::from(Outcome::pending()))
-/// #         })
-/// #     }
-/// # }
+/// use switchyard_gateway::{Amount, Direction, Environment, Operation, Outcome};
 ///
 /// let query = || {
-///     Call::new(Operation::Query)
-///         .environment(Environment::Live)
-///         .now("2026-11-20T12:00:00Z")
-///         .config(json!({ "api_key": "k" }))
-///         .state(json!("order_7"))
-///         .input(&testing::query("acme_xof", Direction::Collect, 1_000, "XOF", 0))
+///     let ask = testing::query("mtn_bj", Direction::Collect, 1_000, "XOF", 0);
+///     Call::new(Operation::Query).environment(Environment::Live).state(json!("ch_1")).input(&ask)
 /// };
-/// let first = query().run::<Acme>(|_| testing::answer(200, json!({ "state": "open" })))?;
-/// assert_eq!(first.outcome, Outcome::pending());
-/// // The next call continues the series of numbers.
-/// let second = query().numbers(first.numbers).run::<Acme>(|_| testing::timeout());
-/// assert!(second.is_err(), "a timeout is a fault, never a decline");
-/// # Ok::<(), Fault>(())
+/// let paid = json!({ "id": "ch_1", "state": "paid" });
+/// let end = query().run::<Acme>(|_| testing::answer(200, paid.clone()))?;
+/// let paid = Outcome::succeeded(Amount::minor(1_000, "XOF"));
+/// assert_eq!(end.outcome, paid.with_provider_id("ch_1"));
+/// let refused = query().run::<Acme>(|_| testing::unreachable());
+/// assert!(refused.is_err(), "no answer is a fault, never a decline");
+/// # Ok(())
+/// # }
 /// ```
 pub struct Call {
     begin: Begin<'static>,
@@ -106,6 +91,24 @@ pub struct Call {
 }
 
 /// Result of a call, with its effects.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() -> Result<(), switchyard_gateway::Fault> {
+/// use serde_json::json;
+/// use switchyard_gateway::testing::{self, Call};
+/// use switchyard_gateway::{LogLevel, Operation};
+///
+/// let call = Call::new(Operation::Collect).input(&testing::collect("mtn_bj", 1_000, "XOF", 0));
+/// let open = json!({ "id": "ch_1", "state": "open" });
+/// let end = call.run::<Acme>(|_| testing::answer(200, open.clone()))?;
+/// assert_eq!(end.state, json!("ch_1"));
+/// assert_eq!((end.requests.len(), end.requests[0].method.as_str()), (1, "POST"));
+/// assert_eq!(end.log[0].level, LogLevel::Info);
+/// assert_eq!(end.log[0].text, "charge ch_1 is open");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, PartialEq)]
 pub struct End<T = Outcome> {
     pub outcome: T,
@@ -118,6 +121,22 @@ pub struct End<T = Outcome> {
 
 impl Call {
     /// A call in sandbox without a configuration.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use serde_json::json;
+    /// use switchyard_gateway::testing::{self, Call};
+    /// use switchyard_gateway::{Operation, Outcome};
+    ///
+    /// let ask = testing::collect("mtn_bj", 1_000, "XOF", 0);
+    /// let call = Call::new(Operation::Collect).input(&ask);
+    /// let open = json!({ "id": "ch_1", "state": "open" });
+    /// let end = call.run::<Acme>(|_| testing::answer(200, open.clone()))?;
+    /// assert_eq!(end.outcome, Outcome::pending().with_provider_id("ch_1"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(operation: Operation) -> Self {
         Self {
             begin: Begin {
@@ -135,36 +154,133 @@ impl Call {
     }
 
     /// Continues the series of an earlier call: [`End::numbers`].
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use serde_json::json;
+    /// use switchyard_gateway::testing::{self, Call};
+    /// use switchyard_gateway::{Direction, Operation};
+    ///
+    /// let ask = testing::query("mtn_bj", Direction::Collect, 1_000, "XOF", 0);
+    /// let open = || testing::answer(200, json!({ "id": "ch_1", "state": "open" }));
+    /// let first = Call::new(Operation::Query).input(&ask).run::<Acme>(|_| open())?;
+    /// let second = Call::new(Operation::Query).numbers(first.numbers).input(&ask);
+    /// let second = second.run::<Acme>(|_| open())?;
+    /// assert_eq!(second.requests[0].headers, [("x-number".to_owned(), "1".to_owned())]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn numbers(mut self, numbers: BTreeMap<String, u64>) -> Self {
         self.numbers = numbers;
         self
     }
 
     /// Configuration of the connection.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use serde_json::json;
+    /// use switchyard_gateway::testing::{self, Call};
+    /// use switchyard_gateway::{Fault, FaultKind, Operation};
+    ///
+    /// let ask = testing::collect("mtn_bj", 1_000, "XOF", 0);
+    /// let config = json!({ "api_kee": "sk_test_7" });
+    /// let call = Call::new(Operation::Collect).config(config).input(&ask);
+    /// let fault: Fault = call.run::<Acme>(testing::no_provider).unwrap_err();
+    /// assert_eq!(fault.kind, FaultKind::Config);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn config(mut self, config: Value) -> Self {
         self.begin.config.to_mut().clone_from(&config);
         self
     }
 
     /// In sandbox, unless this says otherwise.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use serde_json::json;
+    /// use switchyard_gateway::testing::{self, Call};
+    /// use switchyard_gateway::{Environment, Operation};
+    ///
+    /// let call = Call::new(Operation::Collect).environment(Environment::Live);
+    /// let call = call.input(&testing::collect("mtn_bj", 1_000, "XOF", 0));
+    /// let open = json!({ "id": "ch_1", "state": "open" });
+    /// let end = call.run::<Acme>(|_| testing::answer(200, open.clone()))?;
+    /// assert_eq!(end.requests[0].url, "https://api.acme.example/charges");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn environment(mut self, environment: Environment) -> Self {
         self.begin.environment = environment;
         self
     }
 
     /// When the call begins: RFC 3339 in UTC.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use serde_json::json;
+    /// use switchyard_gateway::Operation;
+    /// use switchyard_gateway::testing::{self, Call};
+    ///
+    /// // The gateway sends the time of the call in a header.
+    /// let call = Call::new(Operation::Collect).now("2026-12-31T23:59:59Z");
+    /// let call = call.input(&testing::collect("mtn_bj", 1_000, "XOF", 0));
+    /// let open = json!({ "id": "ch_1", "state": "open" });
+    /// let end = call.run::<Acme>(|_| testing::answer(200, open.clone()))?;
+    /// let time = ("x-date".to_owned(), "2026-12-31T23:59:59Z".to_owned());
+    /// assert!(end.requests[0].headers.contains(&time));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn now(mut self, now: &str) -> Self {
         self.begin.now = now.to_owned().into();
         self
     }
 
     /// State that an earlier call kept.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use serde_json::json;
+    /// use switchyard_gateway::testing::{self, Call};
+    /// use switchyard_gateway::{Direction, Operation};
+    ///
+    /// let ask = testing::query("mtn_bj", Direction::Collect, 1_000, "XOF", 0);
+    /// let call = Call::new(Operation::Query).state(json!("ch_1")).input(&ask);
+    /// let paid = json!({ "id": "ch_1", "state": "paid" });
+    /// let end = call.run::<Acme>(|_| testing::answer(200, paid.clone()))?;
+    /// assert_eq!(end.requests[0].url, "https://sandbox.acme.example/charges/ch_1");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn state(mut self, state: Value) -> Self {
         self.begin.state.to_mut().clone_from(&state);
         self
     }
 
     /// The operation's input: a [`Collect`](crate::Collect), or any JSON.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use switchyard_gateway::testing::{self, Call};
+    /// use switchyard_gateway::{Operation, Outcome};
+    ///
+    /// let mut ask = testing::collect("mtn_bj", 1_000, "XOF", 0);
+    /// ask.fields = [("msisdn", "2299700")].into();
+    /// let end = Call::new(Operation::Collect).input(&ask).run::<Acme>(testing::no_provider)?;
+    /// assert!(matches!(end.outcome, Outcome::Declined { field: Some(_), .. }));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn input(mut self, input: &impl Serialize) -> Self {
         *self.begin.input.to_mut() =
             serde_json::to_value(input).expect("the input can be written as JSON");
@@ -173,6 +289,23 @@ impl Call {
 
     /// Runs the call to its end; `provider` answers each HTTP request. Sleeps pass at once, the
     /// cache lasts for this call.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() -> Result<(), switchyard_gateway::Fault> {
+    /// use switchyard_gateway::testing::{self, Call};
+    /// use switchyard_gateway::{FaultKind, Operation};
+    ///
+    /// let ask = testing::collect("mtn_bj", 1_000, "XOF", 0);
+    /// // An error page and a timeout are faults: neither says whether the money moved.
+    /// for provider in [testing::text_answer(502, "<html>"), testing::timeout()] {
+    ///     let call = Call::new(Operation::Collect).input(&ask);
+    ///     let fault = call.run::<Acme>(|_| provider.clone()).unwrap_err();
+    ///     assert_eq!(fault.kind, FaultKind::Provider);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn run<G: Entry>(
         self,
         provider: impl FnMut(&HttpRequest) -> Result<HttpResponse, EffectError>,
@@ -307,30 +440,12 @@ impl Progress {
 /// no other. `gateway!` makes a test of this.
 ///
 /// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
 /// use switchyard_gateway::testing;
-/// # use switchyard_gateway::runtime::{self, Answer, Answering, Entry, Input};
-/// # use switchyard_gateway::{Context, Fault, FaultKind, Operation, Outcome};
-/// # struct Acme;
-/// # impl Entry for Acme {
-/// #     fn manifest() -> &'static [u8] {
-/// #         br#"{
-/// #             "name": "acme", "version": "1.0.0", "abi": 1, "title": "Acme",
-/// #             "operations": ["collect", "query"], "methods": [
-/// #                 { "code": "acme_xof", "direction": "collect", "currency": "XOF", "countries": ["BJ"] }
-/// #             ]
-/// #         }"#
-/// #     }
-/// #     fn start(_: Context, operation: Operation, _: Input) -> Answering {
-/// #         Box::pin(async move {
-/// #             match operation {
-/// #                 Operation::Collect | Operation::Query => Ok(Answer::from(Outcome::pending())),
-/// #                 _ => Err(Fault::new(FaultKind::Unsupported, "no such operation")),
-/// #             }
-/// #         })
-/// #     }
-/// # }
 ///
 /// testing::check_manifest::<Acme>();
+/// # }
 /// ```
 pub fn check_manifest<G: Entry>() {
     let manifest = match Manifest::parse(G::manifest()) {

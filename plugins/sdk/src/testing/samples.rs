@@ -11,23 +11,18 @@ use crate::wire::{Body, EffectError, EffectErrorKind, HttpRequest, HttpResponse,
 /// A provider that must not be asked anything.
 ///
 /// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() -> Result<(), switchyard_gateway::Fault> {
+/// use switchyard_gateway::Operation;
 /// use switchyard_gateway::testing::{self, Call};
-/// # use switchyard_gateway::runtime::{self, Answer, Answering, Entry, Input};
-/// # use switchyard_gateway::{Context, DeclineReason, Fault, Operation, Outcome};
-/// # struct Acme;
-/// # impl Entry for Acme {
-/// #     fn manifest() -> &'static [u8] { b"{}" }
-/// #     fn start(_: Context, _: Operation, _: Input) -> Answering {
-/// #         let refused = Outcome::declined(DeclineReason::InvalidAccount, "Nine digits");
-/// #         Box::pin(async { Ok(Answer::from(refused)) })
-/// #     }
-/// # }
 ///
 /// // A wrong phone number is refused before anything is sent.
-/// let call = Call::new(Operation::Collect).input(&testing::collect("acme_xof", 1_000, "XOF", 0));
-/// let end = call.run::<Acme>(testing::no_provider)?;
+/// let mut ask = testing::collect("mtn_bj", 1_000, "XOF", 0);
+/// ask.fields = [("msisdn", "2299700")].into();
+/// let end = Call::new(Operation::Collect).input(&ask).run::<Acme>(testing::no_provider)?;
 /// assert!(end.requests.is_empty());
-/// # Ok::<(), Fault>(())
+/// # Ok(())
+/// # }
 /// ```
 pub fn no_provider(request: &HttpRequest) -> Result<HttpResponse, EffectError> {
     panic!(
@@ -249,4 +244,13 @@ fn payer() -> Payer {
 }
 
 /// The reference that the samples carry.
+///
+/// ```
+/// use switchyard_gateway::testing;
+///
+/// let ask = testing::collect("mtn_bj", 1_000, "XOF", 0);
+/// assert_eq!(ask.reference, testing::REFERENCE);
+/// // For a provider that takes 32 letters and digits.
+/// assert_eq!(testing::REFERENCE.replace('-', "").len(), 32);
+/// ```
 pub const REFERENCE: &str = "7d3f0c9e-5b1a-4a52-9d6e-0f3c8a1b2c4d";
