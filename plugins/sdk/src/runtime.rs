@@ -3,6 +3,32 @@
 //!
 //! Promises: no panic crosses the boundary, not even from the drop of a cancelled future; a call
 //! that waits for nothing is reported as stalled instead of hanging.
+//!
+//! A call, driven by the messages that the engine would send:
+//!
+//! ```
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+//! # fn main() {
+//! use switchyard_gateway::runtime::{self, Step};
+//!
+//! let message = br#"{
+//!     "op": "collect", "call": "c_1", "now": "2026-11-20T10:00:00Z", "seed": "5eed",
+//!     "input": {
+//!         "reference": "7d3f0c9e", "transaction": "py_1", "method": "mtn_bj",
+//!         "amount": { "minor": 1000, "currency": "XOF", "decimals": 0, "decimal": "1000" }
+//!     }
+//! }"#;
+//! let Step::Pending(effects, call) = runtime::begin::<Acme>(message) else {
+//!     panic!("no request")
+//! };
+//! assert!(String::from_utf8_lossy(&effects).contains("https://sandbox.acme.example/charges"));
+//! let answer = br#"{
+//!     "id": 1,
+//!     "http": { "status": 200, "body": { "text": "{\"id\":\"ch_1\",\"state\":\"open\"}" } }
+//! }"#;
+//! assert!(matches!(runtime::resume(call, answer), Step::Ready(_)));
+//! # }
+//! ```
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -25,17 +51,95 @@ use crate::outcome::{ConfigCheck, OptionList, Outcome};
 use crate::wire::{Begin, Failed, Operation, Pending, Ready, Resume};
 
 /// Trait that `gateway!` implements for the author's type.
+///
+/// ```
+/// use switchyard_gateway::runtime::{Answer, Answering, Entry, Input, input};
+/// use switchyard_gateway::{Context, Operation, Outcome, Query};
+///
+/// struct Acme;
+///
+/// impl Entry for Acme {
+///     fn manifest() -> &'static [u8] {
+///         br#"{ "name": "acme", "version": "1.0.0", "abi": 1 }"#
+///     }
+///
+///     fn start(_: Context, operation: Operation, ask: Input) -> Answering {
+///         Box::pin(async move {
+///             let ask: Query = input(operation, ask)?;
+///             Ok(Answer::from(Outcome::unknown(format!("{} is lost", ask.reference))))
+///         })
+///     }
+/// }
+/// assert!(Acme::manifest().starts_with(b"{"));
+/// ```
 pub trait Entry: 'static {
     /// The bytes of section `.gateway`.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+    /// # fn main() {
+    /// use switchyard_gateway::manifest::Manifest;
+    /// use switchyard_gateway::runtime::Entry;
+    ///
+    /// let manifest = Manifest::parse(Acme::manifest()).unwrap();
+    /// assert_eq!(manifest.title, "Acme");
+    /// # }
+    /// ```
     fn manifest() -> &'static [u8];
+    /// Creates the gateway and the future of the operation. Nothing runs before the first poll.
+    ///
+    /// ```
+    /// use switchyard_gateway::runtime::{Answering, Input};
+    /// use switchyard_gateway::{ConfigCheck, Context, Fault, FaultKind, Operation};
+    ///
+    /// // The body of `start` for a gateway with one operation.
+    /// fn start(_: Context, operation: Operation, _: Input) -> Answering {
+    ///     Box::pin(async move {
+    ///         match operation {
+    ///             Operation::CheckConfig => Ok(ConfigCheck::Works { account: None }.into()),
+    ///             other => Err(Fault::new(FaultKind::Unsupported, other.as_str())),
+    ///         }
+    ///     })
+    /// }
+    /// # let _ = start;
+    /// ```
     fn start(context: Context, operation: Operation, input: Value) -> Answering;
 }
 
+/// Input of an operation before it is read in its own type.
+///
+/// ```
+/// use switchyard_gateway::runtime::Input;
+///
+/// let ask: Input = serde_json::json!({ "direction": "collect", "cursor": null });
+/// assert_eq!(ask["direction"], "collect");
+/// ```
 pub use serde_json::Value as Input;
 
+/// Future of an operation. It holds the gateway and the context.
+///
+/// ```
+/// use switchyard_gateway::runtime::{Answer, Answering};
+/// use switchyard_gateway::{Fault, Outcome};
+///
+/// let known: Answering = Box::pin(async { Ok(Answer::from(Outcome::pending())) });
+/// let broken: Answering = Box::pin(async { Err(Fault::config("no `api_key`")) });
+/// # drop((known, broken));
+/// ```
 pub type Answering = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
 
 /// Result of an operation.
+///
+/// ```
+/// use switchyard_gateway::runtime::Answer;
+/// use switchyard_gateway::{ConfigCheck, Outcome};
+///
+/// let outcome = Answer::from(Outcome::pending());
+/// assert_eq!(serde_json::to_string(&outcome)?, r#"{"pending":{}}"#);
+/// let check = Answer::from(ConfigCheck::Works { account: Some("Ada's shop".into()) });
+/// assert_eq!(serde_json::to_string(&check)?, r#"{"works":{"account":"Ada's shop"}}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
@@ -77,6 +181,18 @@ impl From<CallbackResult> for Answer {
 }
 
 /// Reads an operation's input in its own type.
+///
+/// ```
+/// use switchyard_gateway::runtime;
+/// use switchyard_gateway::{Collect, List, Operation, testing};
+///
+/// let ask = serde_json::to_value(testing::collect("mtn_bj", 1_000, "XOF", 0))?;
+/// let collect: Collect = runtime::input(Operation::Collect, ask.clone()).unwrap();
+/// assert_eq!(collect.amount.minor, 1_000);
+/// let fault = runtime::input::<List>(Operation::List, ask).unwrap_err();
+/// assert!(fault.to_string().starts_with("the input of `list` does not fit"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub fn input<T: DeserializeOwned>(operation: Operation, input: Value) -> Result<T, Fault> {
     serde_json::from_value(input).map_err(|error| {
         Fault::message(format!(
@@ -87,12 +203,42 @@ pub fn input<T: DeserializeOwned>(operation: Operation, input: Value) -> Result<
 }
 
 /// A call between two steps.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// use switchyard_gateway::runtime::{self, Call, Step};
+///
+/// # let message = QUERY;
+/// // A host keeps the calls that wait, here by its own numbers.
+/// let mut waiting: Vec<(u64, Call)> = Vec::new();
+/// if let Step::Pending(_, call) = runtime::begin::<Acme>(message) {
+///     waiting.push((7, call));
+/// }
+/// assert_eq!(waiting.len(), 1);
+/// # }
+/// ```
 pub struct Call {
     future: Answering,
     channel: Arc<EffectChannel>,
 }
 
 /// Result of one step, with the message for the engine.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// use switchyard_gateway::abi;
+/// use switchyard_gateway::runtime::{self, Step};
+///
+/// let code = |step: &Step| match step {
+///     Step::Ready(_) => abi::READY,
+///     Step::Pending(..) => abi::PENDING,
+///     Step::Failed(_) => abi::FAILED,
+/// };
+/// assert_eq!(code(&runtime::begin::<Acme>(b"not a message")), abi::FAILED);
+/// # }
+/// ```
 pub enum Step {
     Ready(Vec<u8>),
     Pending(Vec<u8>, Call),
@@ -100,6 +246,22 @@ pub enum Step {
 }
 
 /// `begin`, without the C surface. Panics are caught.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// use switchyard_gateway::runtime::{self, Step};
+/// use switchyard_gateway::wire::{Effect, Pending};
+///
+/// # let message = QUERY;
+/// // Acme's query begins with a number of its series.
+/// let Step::Pending(effects, _call) = runtime::begin::<Acme>(message) else {
+///     panic!("no effect")
+/// };
+/// let pending: Pending = serde_json::from_slice(&effects).unwrap();
+/// assert!(matches!(pending.effects[0].effect, Effect::CounterNext { .. }));
+/// # }
+/// ```
 pub fn begin<G: Entry>(message: &[u8]) -> Step {
     guarded(|| {
         let begin: Begin<'static> = serde_json::from_slice(message).map_err(|error| {
@@ -114,6 +276,20 @@ pub fn begin<G: Entry>(message: &[u8]) -> Step {
 }
 
 /// `resume`, without the C surface. Panics are caught.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// use switchyard_gateway::runtime::{self, Step};
+///
+/// # let message = QUERY;
+/// let Step::Pending(_, call) = runtime::begin::<Acme>(message) else { panic!("no effect") };
+/// // The number arrives, and the gateway asks for its request.
+/// let step = runtime::resume(call, br#"{"id":1,"counter":{"value":41}}"#);
+/// let Step::Pending(effects, _call) = step else { panic!("no request") };
+/// assert!(String::from_utf8_lossy(&effects).contains("/charges/7d3f0c9e"));
+/// # }
+/// ```
 pub fn resume(call: Call, message: &[u8]) -> Step {
     match serde_json::from_slice::<Resume>(message) {
         Ok(resume) => {
@@ -130,6 +306,19 @@ pub fn resume(call: Call, message: &[u8]) -> Step {
 }
 
 /// `end`, without the C surface: drops the future, unfinished or not. A panic in a drop stays here.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// use switchyard_gateway::runtime::{self, Step};
+///
+/// # let message = QUERY;
+/// // The deadline of the operation has passed: the host cancels the call.
+/// if let Step::Pending(_, call) = runtime::begin::<Acme>(message) {
+///     runtime::end(call);
+/// }
+/// # }
+/// ```
 pub fn end(call: Call) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(call))) {
         // Its own drop may panic again.
@@ -223,6 +412,25 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 /// # Safety
 /// `message` is readable for the duration of the call, `answer.put` takes `answer.ctx`, and `call`
 /// may be written to.
+///
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/example/acme.rs"));
+/// # fn main() {
+/// use std::ffi::c_void;
+/// use switchyard_gateway::abi::{self, Bytes, Sink};
+/// use switchyard_gateway::runtime;
+///
+/// unsafe extern "C" fn print(_: *mut c_void, part: Bytes) {
+///     // SAFETY: `part` is lent for this call.
+///     println!("{}", String::from_utf8_lossy(unsafe { part.as_slice() }));
+/// }
+/// let sink = Sink { ctx: std::ptr::null_mut(), put: print };
+/// let mut call = std::ptr::null_mut();
+/// // SAFETY: message, sink and the place of the call outlive `c_begin`.
+/// let code = unsafe { runtime::c_begin::<Acme>(Bytes::lend(b"{}"), sink, &mut call) };
+/// assert!(code == abi::FAILED && call.is_null(), "`{{}}` is no message");
+/// # }
+/// ```
 pub unsafe extern "C" fn c_begin<G: Entry>(
     message: Bytes,
     answer: Sink,
@@ -247,6 +455,24 @@ pub unsafe extern "C" fn c_begin<G: Entry>(
 /// # Safety
 /// `call` came from `c_begin`, was not ended, and no other step of it runs; the rest as for
 /// `c_begin`.
+///
+/// ```
+/// use std::ffi::c_void;
+/// use switchyard_gateway::abi::{Bytes, Plugin, Sink};
+/// use switchyard_gateway::runtime;
+///
+/// /// Brings the result of an effect; returns the code of the step.
+/// ///
+/// /// # Safety
+/// /// `call` is a call of `plugin` that was not ended.
+/// unsafe fn bring(plugin: &Plugin, call: *mut c_void, result: &[u8], answer: Sink) -> i32 {
+///     // SAFETY: the caller promises the call; result and answer live until the entry returns.
+///     unsafe { (plugin.resume)(call, Bytes::lend(result), answer) }
+/// }
+/// // The entry of a gateway in Rust.
+/// let resume: unsafe extern "C" fn(*mut c_void, Bytes, Sink) -> i32 = runtime::c_resume;
+/// # let _ = (bring, resume);
+/// ```
 pub unsafe extern "C" fn c_resume(call: *mut c_void, message: Bytes, answer: Sink) -> i32 {
     let slot = call.cast::<Option<Call>>();
     // SAFETY: `call` points to the slot that `hand_over` made, which only `c_end` frees, and steps
@@ -277,6 +503,26 @@ pub unsafe extern "C" fn c_resume(call: *mut c_void, message: Bytes, answer: Sin
 ///
 /// # Safety
 /// `call` came from `c_begin` and is never used again.
+///
+/// ```
+/// use std::ffi::c_void;
+/// use switchyard_gateway::abi::Plugin;
+///
+/// /// A call that ends when its owner drops it, finished or not.
+/// struct OpenCall<'p> {
+///     plugin: &'p Plugin,
+///     call: *mut c_void,
+/// }
+///
+/// impl Drop for OpenCall<'_> {
+///     fn drop(&mut self) {
+///         // SAFETY: `begin` of this plugin set the call, and only this drop ends it.
+///         unsafe { (self.plugin.end)(self.call) }
+///     }
+/// }
+/// # assert!(std::mem::needs_drop::<OpenCall<'_>>());
+/// # let _: unsafe extern "C" fn(*mut c_void) = switchyard_gateway::runtime::c_end;
+/// ```
 pub unsafe extern "C" fn c_end(call: *mut c_void) {
     // SAFETY: the slot was made by `Box::into_raw` in `hand_over`, and the host ends a call exactly
     // once.

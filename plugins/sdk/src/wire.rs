@@ -44,6 +44,14 @@ use crate::fault::Fault;
 use crate::input::Environment;
 
 /// Operation of a gateway. Its manifest lists the operations that it has.
+///
+/// ```
+/// use switchyard_gateway::Operation;
+///
+/// let listed: Vec<Operation> = serde_json::from_str(r#"["collect", "query"]"#)?;
+/// assert_eq!(listed, [Operation::Collect, Operation::Query]);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -61,6 +69,15 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// All operations, in the order of this enum.
+    ///
+    /// ```
+    /// use switchyard_gateway::Operation;
+    ///
+    /// let submits = Operation::ALL.into_iter().filter(|operation| operation.submits());
+    /// let names: Vec<_> = submits.map(Operation::as_str).collect();
+    /// assert_eq!(names, ["collect", "payout", "refund"]);
+    /// ```
     pub const ALL: [Self; 10] = [
         Self::CheckConfig,
         Self::Collect,
@@ -80,7 +97,6 @@ impl Operation {
     /// use switchyard_gateway::Operation;
     ///
     /// assert_eq!(Operation::SubmitInput.as_str(), "submit_input");
-    /// assert_eq!(Operation::ALL.len(), 10);
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,6 +127,26 @@ impl Operation {
 }
 
 /// `begin` ←: start an operation.
+///
+/// ```
+/// use std::borrow::Cow;
+/// use switchyard_gateway::wire::Begin;
+/// use switchyard_gateway::{Environment, Operation, testing};
+///
+/// let begin = Begin {
+///     op: Operation::Collect,
+///     call: "c_1".into(),
+///     now: "2026-11-20T10:00:00.000000Z".into(),
+///     seed: "5eed".into(),
+///     environment: Environment::Live,
+///     config: Cow::Owned(serde_json::json!({ "api_key": "sk_live_7" })),
+///     state: Cow::default(),
+///     input: Cow::Owned(serde_json::to_value(testing::collect("mtn_bj", 1_000, "XOF", 0))?),
+/// };
+/// let message = serde_json::to_string(&begin)?;
+/// assert!(message.starts_with(r#"{"op":"collect","call":"c_1","now":"2026-11-20T"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Begin<'a> {
     pub op: Operation,
@@ -132,6 +168,18 @@ pub struct Begin<'a> {
 }
 
 /// PENDING →: effects that the engine performs before the call continues.
+///
+/// ```
+/// use switchyard_gateway::LogLevel;
+/// use switchyard_gateway::wire::Pending;
+///
+/// let pending: Pending = serde_json::from_str(r#"{
+///     "do": [{ "id": 1, "sleep": { "ms": 500 } }, { "id": 2, "cache.get": { "key": "token" } }],
+///     "log": [{ "level": "warn", "text": "the provider repeats an order" }]
+/// }"#)?;
+/// assert_eq!((pending.effects.len(), pending.log[0].level), (2, LogLevel::Warn));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     /// New effects; those of earlier steps that are not answered yet are not repeated.
@@ -145,6 +193,16 @@ pub struct Pending {
 }
 
 /// One effect, with the number under which its result comes back.
+///
+/// ```
+/// use switchyard_gateway::wire::{Effect, EffectResult, Request, Resume};
+///
+/// let request = Request { id: 3, effect: Effect::Sleep { ms: 500 } };
+/// assert_eq!(serde_json::to_string(&request)?, r#"{"id":3,"sleep":{"ms":500}}"#);
+/// let resume = Resume { id: request.id, result: EffectResult::Slept {} };
+/// assert_eq!(serde_json::to_string(&resume)?, r#"{"id":3,"slept":{}}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     pub id: u32,
@@ -153,6 +211,20 @@ pub struct Request {
 }
 
 /// Effect that the engine performs for a gateway.
+///
+/// ```
+/// use switchyard_gateway::wire::Effect;
+///
+/// let name = |effect: &Effect| match effect {
+///     Effect::Http(request) => format!("{} {}", request.method, request.url),
+///     Effect::Sleep { ms } => format!("sleep {ms} ms"),
+///     Effect::CacheGet { key } | Effect::CachePut { key, .. } => format!("cache {key}"),
+///     Effect::CounterNext { series, .. } => format!("next number of {series}"),
+/// };
+/// let effect: Effect = serde_json::from_str(r#"{ "counter.next": { "series": "invoice" } }"#)?;
+/// assert_eq!(name(&effect), "next number of invoice");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
     #[serde(rename = "http")]
@@ -182,6 +254,26 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// HTTP request that the engine sends. A test's provider answers by it.
+///
+/// ```
+/// use serde_json::json;
+/// use switchyard_gateway::testing;
+/// use switchyard_gateway::wire::{EffectError, HttpRequest, HttpResponse};
+///
+/// fn provider(request: &HttpRequest) -> Result<HttpResponse, EffectError> {
+///     match (request.method.as_str(), request.url.as_str()) {
+///         ("POST", "https://api.acme.example/token") => {
+///             testing::answer(200, json!({ "token": "eyJhbGciOi" }))
+///         }
+///         ("POST", url) if url.ends_with("/charges") => testing::timeout(),
+///         _ => testing::text_answer(404, "no such page"),
+///     }
+/// }
+/// # let request = r#"{ "method": "POST", "url": "https://api.acme.example/token" }"#;
+/// # assert_eq!(provider(&serde_json::from_str(request)?).unwrap().status, 200);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpRequest {
     pub method: String,
@@ -198,6 +290,18 @@ pub struct HttpRequest {
 }
 
 impl HttpRequest {
+    /// Whether the request can move money.
+    ///
+    /// ```
+    /// use switchyard_gateway::wire::HttpRequest;
+    ///
+    /// let text = r#"{ "method": "POST", "url": "https://api.acme.example/token" }"#;
+    /// let mut request: HttpRequest = serde_json::from_str(text)?;
+    /// assert!(request.can_mutate());
+    /// request.mutates = Some(false);
+    /// assert!(!request.can_mutate(), "the gateway called `reads_only`");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn can_mutate(&self) -> bool {
         self.mutates.unwrap_or_else(|| {
             !["GET", "HEAD", "OPTIONS"]
@@ -208,6 +312,16 @@ impl HttpRequest {
 }
 
 /// A body: text, or any bytes, or (in requests) the fields of a form.
+///
+/// ```
+/// use switchyard_gateway::wire::Body;
+///
+/// let grant = ("grant_type".to_owned(), "client_credentials".to_owned());
+/// let body = Body::Form(vec![grant]);
+/// let text = r#"{"form":[["grant_type","client_credentials"]]}"#;
+/// assert_eq!(serde_json::to_string(&body)?, text);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Body {
@@ -256,6 +370,14 @@ impl Body {
 }
 
 /// `resume` ←: the result of one effect.
+///
+/// ```
+/// use switchyard_gateway::wire::{EffectResult, Resume};
+///
+/// let resume: Resume = serde_json::from_str(r#"{ "id": 2, "cache": { "value": null } }"#)?;
+/// assert_eq!(resume.result, EffectResult::Cache { value: None }, "the cache has no such key");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resume {
     pub id: u32,
@@ -263,6 +385,17 @@ pub struct Resume {
     pub result: EffectResult,
 }
 
+/// Result of an effect.
+///
+/// ```
+/// use switchyard_gateway::testing;
+/// use switchyard_gateway::wire::EffectResult;
+///
+/// // A host turns the answer of a provider, or its absence, into the result of the effect.
+/// let answer = testing::unreachable();
+/// let result = answer.map_or_else(EffectResult::Error, EffectResult::Http);
+/// assert!(matches!(result, EffectResult::Error(error) if error.message.contains("reached")));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectResult {
@@ -278,6 +411,20 @@ pub enum EffectResult {
     Error(EffectError),
 }
 
+/// HTTP response of the provider, with any status.
+///
+/// ```
+/// use switchyard_gateway::wire::{Body, HttpResponse};
+///
+/// // A test's provider that limits the rate. `testing::answer` makes most others.
+/// let busy = HttpResponse {
+///     status: 429,
+///     headers: vec![("retry-after".into(), "30".into())],
+///     body: Body::Text("slow down".into()),
+/// };
+/// assert_eq!(busy.body.bytes()?.as_ref(), b"slow down");
+/// # Ok::<(), switchyard_gateway::Fault>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HttpResponse {
     pub status: u16,
@@ -287,6 +434,20 @@ pub struct HttpResponse {
 }
 
 /// Failed effect. Only `sent` decides about money.
+///
+/// ```
+/// use switchyard_gateway::wire::{EffectError, EffectErrorKind, Sent};
+///
+/// // A connection that was reset after the request: the provider may have it.
+/// let reset = EffectError {
+///     sent: Sent::Maybe,
+///     kind: EffectErrorKind::Broken,
+///     message: "the connection was reset".into(),
+/// };
+/// let text = r#"{"sent":"maybe","kind":"broken","message":"the connection was reset"}"#;
+/// assert_eq!(serde_json::to_string(&reset)?, text);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectError {
     pub sent: Sent,
@@ -295,6 +456,15 @@ pub struct EffectError {
 }
 
 /// Can the request have reached the provider?
+///
+/// ```
+/// use switchyard_gateway::testing;
+/// use switchyard_gateway::wire::Sent;
+///
+/// let may_try_another = |sent: Sent| sent == Sent::No;
+/// assert!(may_try_another(testing::unreachable().unwrap_err().sent));
+/// assert!(!may_try_another(testing::timeout().unwrap_err().sent));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sent {
@@ -303,6 +473,17 @@ pub enum Sent {
     Maybe,
 }
 
+/// Kind of a failed effect, for logs and messages.
+///
+/// ```
+/// use switchyard_gateway::wire::{EffectError, EffectErrorKind};
+///
+/// let error: EffectError = serde_json::from_str(
+///     r#"{ "sent": "no", "kind": "refused", "message": "the manifest does not list this host" }"#,
+/// )?;
+/// assert_eq!(error.kind, EffectErrorKind::Refused);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -318,6 +499,17 @@ pub enum EffectErrorKind {
 }
 
 /// READY →: the call is over.
+///
+/// ```
+/// use switchyard_gateway::CallbackResult;
+/// use switchyard_gateway::wire::Ready;
+///
+/// // `T` is the result of the operation, here `callback`.
+/// let ready: Ready<CallbackResult> =
+///     serde_json::from_str(r#"{ "outcome": { "trusted": false, "provider_id": "ch_1" } }"#)?;
+/// assert_eq!(ready.outcome, CallbackResult::hint().about_provider_id("ch_1"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ready<T> {
     pub outcome: T,
@@ -329,6 +521,18 @@ pub struct Ready<T> {
 }
 
 /// FAILED →: the call is over without an outcome.
+///
+/// ```
+/// use switchyard_gateway::FaultKind;
+/// use switchyard_gateway::wire::Failed;
+///
+/// let failed: Failed = serde_json::from_str(
+///     r#"{ "fault": { "kind": "provider", "message": "Acme answered 502" }, "state": "ch_1" }"#,
+/// )?;
+/// assert_eq!(failed.fault.kind, FaultKind::Provider);
+/// assert!(failed.state.is_some(), "the state is kept in spite of the fault");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failed {
     pub fault: Fault,
@@ -338,6 +542,17 @@ pub struct Failed {
     pub log: Vec<LogLine>,
 }
 
+/// Line of a gateway in the engine's log.
+///
+/// ```
+/// use switchyard_gateway::LogLevel;
+/// use switchyard_gateway::wire::LogLine;
+///
+/// let line = LogLine { level: LogLevel::Warn, text: "the token was refused".into() };
+/// let text = r#"{"level":"warn","text":"the token was refused"}"#;
+/// assert_eq!(serde_json::to_string(&line)?, text);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     pub level: LogLevel,
