@@ -22,6 +22,20 @@ pub struct Fault {
 }
 
 /// Kind of a fault.
+///
+/// ```
+/// use switchyard_gateway::{Fault, FaultKind};
+///
+/// let is_for_operators = |fault: &Fault| match fault.kind {
+///     // They correct the connection.
+///     FaultKind::Config => true,
+///     FaultKind::Provider => false,
+///     // Errors of the gateway itself; new kinds may come.
+///     _ => true,
+/// };
+/// assert!(is_for_operators(&Fault::config("`api_key` is empty")));
+/// assert!(!is_for_operators(&Fault::provider("Acme answered 502")));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -27,6 +27,17 @@ pub enum Environment {
 }
 
 /// Which way the money goes.
+///
+/// ```
+/// use switchyard_gateway::{Direction, testing};
+///
+/// let ask = testing::query("mtn_bj", Direction::Payout, 1_000, "XOF", 0);
+/// let path = match ask.direction {
+///     Direction::Collect => "charges",
+///     Direction::Payout => "transfers",
+/// };
+/// assert_eq!(path, "transfers");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -186,6 +197,15 @@ fn written(minor: i64, decimals: u8) -> String {
 pub struct Fields(pub BTreeMap<String, String>);
 
 impl Fields {
+    /// The value of a field, if the payer or recipient gave one.
+    ///
+    /// ```
+    /// use switchyard_gateway::Fields;
+    ///
+    /// let fields = Fields::from([("bank", "058"), ("account", "0123456789")]);
+    /// let account = fields.get("iban").or(fields.get("account"));
+    /// assert_eq!(account, Some("0123456789"));
+    /// ```
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }

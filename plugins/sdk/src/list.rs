@@ -8,6 +8,19 @@ use crate::outcome::{Amount, Outcome};
 use crate::time::Moment;
 
 /// A page of the list of one direction and one span of time.
+///
+/// ```
+/// use switchyard_gateway::{Direction, List, testing};
+///
+/// fn url(ask: &List) -> String {
+///     let page = ask.cursor.as_deref().map(|cursor| format!("&after={cursor}"));
+///     let page = page.unwrap_or_default();
+///     format!("https://api.acme.example/charges?from={}&until={}{page}", ask.from, ask.until)
+/// }
+/// let mut ask = testing::list(Direction::Collect);
+/// ask.cursor = Some("ch_100".into());
+/// assert!(url(&ask).ends_with("&until=2026-11-20T10:00:00Z&after=ch_100"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct List {
     /// `collect`: payments, `payout`: payouts.
@@ -53,6 +66,31 @@ pub struct TransactionPage {
 }
 
 /// A transaction as the provider lists it. It has a reference or the provider's id, or both.
+///
+/// ```
+/// use switchyard_gateway::{Amount, ListedState, ListedTransaction};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Charge {
+///     id: String,
+///     minor: i64,
+///     created_at: String,
+/// }
+/// fn listed(paid: Charge) -> ListedTransaction {
+///     ListedTransaction {
+///         // Acme does not list our reference.
+///         reference: None,
+///         provider_id: Some(paid.id),
+///         amount: Some(Amount::minor(paid.minor, "XOF")),
+///         created_at: paid.created_at,
+///         state: ListedState::Succeeded,
+///     }
+/// }
+/// let charge = r#"{ "id": "ch_1", "minor": 1000, "created_at": "2026-11-20T09:30:00Z" }"#;
+/// let listed = listed(serde_json::from_str(charge)?);
+/// assert_eq!(listed.provider_id.as_deref(), Some("ch_1"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedTransaction {
     /// The reference that the engine gave, where the provider shows it.
@@ -73,9 +111,15 @@ pub struct ListedTransaction {
 /// `Pending`: its money may have moved or may still move.
 ///
 /// ```
-/// use switchyard_gateway::{ListedState, Outcome};
+/// use switchyard_gateway::ListedState;
 ///
-/// assert_eq!(ListedState::from(&Outcome::pending()), ListedState::Pending);
+/// let state = |status: &str| match status {
+///     "paid" => ListedState::Succeeded,
+///     "failed" | "expired" => ListedState::Failed,
+///     // Also a status that is not known: its money may have moved.
+///     _ => ListedState::Pending,
+/// };
+/// assert_eq!(state("in_review"), ListedState::Pending);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -132,8 +176,29 @@ impl List {
 
 impl TransactionPage {
     /// Transactions of one page.
+    ///
+    /// ```
+    /// use switchyard_gateway::TransactionPage;
+    ///
+    /// // The largest page that both accept, where the provider gives at most 250.
+    /// let limit = TransactionPage::MAX.min(250);
+    /// let url = format!("https://api.acme.example/charges?limit={limit}");
+    /// assert!(url.ends_with("limit=250"));
+    /// ```
     pub const MAX: usize = 1_000;
     /// Bytes of a cursor.
+    ///
+    /// ```
+    /// use switchyard_gateway::{Fault, TransactionPage};
+    ///
+    /// fn cursor(next: &str) -> Result<String, Fault> {
+    ///     match next.len() <= TransactionPage::CURSOR_BYTES {
+    ///         true => Ok(next.to_owned()),
+    ///         false => Err(Fault::provider("the cursor of Acme is too long")),
+    ///     }
+    /// }
+    /// assert!(cursor("ch_100").is_ok() && cursor(&"x".repeat(1_001)).is_err());
+    /// ```
     pub const CURSOR_BYTES: usize = 1_000;
 
     /// Checks that the page is one that `ask` may get.

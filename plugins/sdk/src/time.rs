@@ -44,6 +44,15 @@ impl Moment {
     ///
     /// # Errors
     /// When it is outside of the years 0 to 9999.
+    ///
+    /// ```
+    /// use switchyard_gateway::Moment;
+    ///
+    /// // A provider that writes times as seconds.
+    /// let created = Moment::from_unix_seconds(1_795_168_800)?;
+    /// assert_eq!(created.to_string(), "2026-11-20T10:00:00Z");
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn from_unix_seconds(seconds: i64) -> Result<Self, Fault> {
         let text = written(seconds)
             .ok_or_else(|| Fault::message(format!("{seconds} s since 1970 is no time")))?;
@@ -51,11 +60,30 @@ impl Moment {
     }
 
     /// Whole seconds since 1970.
+    ///
+    /// ```
+    /// use switchyard_gateway::Moment;
+    ///
+    /// // A token that is valid for an hour.
+    /// let now = Moment::parse("2026-11-20T10:00:00.900000Z")?;
+    /// let expires = Moment::from_unix_seconds(now.unix_seconds() + 3_600)?;
+    /// assert_eq!(expires.to_string(), "2026-11-20T11:00:00Z");
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn unix_seconds(&self) -> i64 {
         self.micros.div_euclid(1_000_000)
     }
 
     /// Whole milliseconds since 1970.
+    ///
+    /// ```
+    /// use switchyard_gateway::Moment;
+    ///
+    /// let now = Moment::parse("2026-11-20T10:00:00.900000Z")?;
+    /// let signed = format!("{}.{}", now.unix_millis(), r#"{"amount":"10"}"#);
+    /// assert_eq!(signed, r#"1795168800900.{"amount":"10"}"#);
+    /// # Ok::<(), switchyard_gateway::Fault>(())
+    /// ```
     pub fn unix_millis(&self) -> i64 {
         self.micros.div_euclid(1_000)
     }
