@@ -57,7 +57,10 @@ mod acme {
             }
             let request = request.header("x-date", cx.now().to_string());
             let charge: Charge = request.send().await?.json()?;
-            cx.log(LogLevel::Info, format!("charge {} is {}", charge.id, charge.state));
+            cx.log(
+                LogLevel::Info,
+                format!("charge {} is {}", charge.id, charge.state),
+            );
             cx.set_state(&charge.id)?;
             Ok(charge.outcome(ask.amount.into()))
         }
@@ -65,7 +68,9 @@ mod acme {
         async fn query(&self, cx: &Context, ask: Query) -> Result<Outcome, Fault> {
             let id = cx.state()?.unwrap_or(ask.reference);
             let number = cx.next_number("request").await?;
-            let request = cx.get(url(cx, &format!("/{id}"))).header("x-number", number.to_string());
+            let request = cx
+                .get(url(cx, &format!("/{id}")))
+                .header("x-number", number.to_string());
             let charge: Charge = request.send().await?.json()?;
             Ok(charge.outcome(ask.amount.into()))
         }
@@ -105,10 +110,7 @@ fn answers(
     body: &'static str,
 ) -> impl FnMut(
     &switchyard_gateway::wire::HttpRequest,
-) -> Result<
-    switchyard_gateway::wire::HttpResponse,
-    switchyard_gateway::wire::EffectError,
-> {
+) -> Result<switchyard_gateway::wire::HttpResponse, switchyard_gateway::wire::EffectError> {
     move |_| {
         let mut answer = switchyard_gateway::testing::text_answer(status, body)?;
         answer.headers.push(("Retry-After".into(), "30".into()));
