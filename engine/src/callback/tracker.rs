@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(reserve(&[y], 4, 2), Some(2), "another attempt");
         assert_eq!(
             reserve(&[x, y], 5, 3),
-            Some(62),
+            Some(12),
             "the one of both is not covered"
         );
         assert_eq!(reserve(&[x, y], 6, 4), None, "both are");

@@ -27,7 +27,7 @@ async fn waiting(tx: Transaction) -> String {
 async fn a_success_with_an_open_case_says_what_is_wrong_and_does_not_leave_by_itself() {
     let twice = "We have received more than one payment";
     let more = "We have received more than was asked";
-    let contradicted = "The provider has reported two different payments for this order";
+    let contradicted = "The provider has reported different amounts for this payment";
     for (reason, sentence) in [
         (CaseReason::PaidTwice, twice),
         (CaseReason::MoneyAfterTheEnd, "is being reviewed"),

@@ -215,13 +215,15 @@ async fn a_store_whose_shared_memory_was_deleted_or_replaced_opens_its_files_aga
         let (home, store) = filled().await;
         let index = home.log().with_file_name("switchyard.sqlite3-shm");
         harm(&index);
-        let was_there = fs::metadata(&index).ok().map(|file| identity_of(&file));
+        // Held open, so that no other file gets its identity.
+        let held = File::open(&index).ok();
+        let was_there = held.map(|file| (identity_of(&file.metadata().unwrap()), file));
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         until_it_writes(&store, 60).await;
         fill(&store, 61, 80).await;
         let is_there = identity_of(&fs::metadata(&index).unwrap());
         // Programs that have opened the other file notice it.
-        assert!(was_there.is_none_or(|was_there| was_there != is_there));
+        assert!(was_there.is_none_or(|(was_there, _)| was_there != is_there));
         assert_eq!(store.damage(), None);
         let found = check(&home.settings(), &mut |_| {}).unwrap();
         assert!(found.is_running && found.is_sound(), "{found:?}");
