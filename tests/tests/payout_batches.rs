@@ -76,7 +76,30 @@ async fn a_dry_run_names_every_problem_by_its_line_and_orders_nothing() -> anyho
         refused.status == 422 || refused.status == 400,
         "{refused:?}"
     );
-    let errors = refused.body["errors"].as_array().context("errors")?;
+    each_line_has_its_problem(refused.body["errors"].as_array().context("errors")?)?;
+    let listed = owner.get(&path).await?.expect(200)?;
+    ensure!(
+        listed.body["data"]
+            .as_array()
+            .is_some_and(|all| all.len() == 1)
+    );
+    let draft = owner.upload(&path, file(&[line("25", PAYS, "x")])).await?;
+    let draft = draft.expect(201)?;
+    ensure!(draft.data("state")? == "draft" && draft.body["data"]["counts"]["waiting"] == 1);
+    ensure!(
+        payouts(&merchant).await?.len() == 1,
+        "nothing before the confirmation"
+    );
+    let one = format!("{path}/{}", draft.data("id")?);
+    owner.delete(&one).await?.expect(200)?;
+    ensure!(owner.get(&one).await?.status == 404);
+    let kept = owner.delete(&format!("{path}/{first}")).await?;
+    ensure!(kept.status == 409, "a confirmed batch stays: {kept:?}");
+    Ok(())
+}
+
+/// The bad lines have one problem each, the good one has none.
+fn each_line_has_its_problem(errors: &[Value]) -> anyhow::Result<()> {
     let at = |field: &str, code: &str| {
         errors
             .iter()
@@ -100,24 +123,6 @@ async fn a_dry_run_names_every_problem_by_its_line_and_orders_nothing() -> anyho
     };
     ensure!(of_line("5.recipient") == 1, "{errors:?}");
     ensure!(of_line("10") == 0, "the last line is good: {errors:?}");
-    let listed = owner.get(&path).await?.expect(200)?;
-    ensure!(
-        listed.body["data"]
-            .as_array()
-            .is_some_and(|all| all.len() == 1)
-    );
-    let draft = owner.upload(&path, file(&[line("25", PAYS, "x")])).await?;
-    let draft = draft.expect(201)?;
-    ensure!(draft.data("state")? == "draft" && draft.body["data"]["counts"]["waiting"] == 1);
-    ensure!(
-        payouts(&merchant).await?.len() == 1,
-        "nothing before the confirmation"
-    );
-    let one = format!("{path}/{}", draft.data("id")?);
-    owner.delete(&one).await?.expect(200)?;
-    ensure!(owner.get(&one).await?.status == 404);
-    let kept = owner.delete(&format!("{path}/{first}")).await?;
-    ensure!(kept.status == 409, "a confirmed batch stays: {kept:?}");
     Ok(())
 }
 

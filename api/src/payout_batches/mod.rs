@@ -45,7 +45,7 @@ pub struct Proposed {
 
 /// Result of a confirmation.
 pub enum Confirmed {
-    /// Its payouts are being made.
+    /// The service makes the payouts.
     Started,
     /// A second person has to approve it.
     Proposed(ApprovalId),

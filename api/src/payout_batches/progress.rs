@@ -86,7 +86,7 @@ pub async fn progress(
     head: &PayoutBatch,
     lines: Vec<BatchLine>,
 ) -> Result<Progress, ApiError> {
-    let mut made = made(state, head).await?;
+    let mut made = payouts_by_line(state, head).await?;
     let line = |line: BatchLine| {
         let payout = made.remove(&line.number);
         let refused = head.refused.get(&line.number).cloned();
@@ -106,7 +106,7 @@ pub async fn progress(
 }
 
 /// Payouts of a batch by their lines, found by their metadata, which is stored with them.
-pub async fn made(
+pub async fn payouts_by_line(
     state: &ApiState,
     head: &PayoutBatch,
 ) -> Result<BTreeMap<u32, Arc<Transaction>>, ApiError> {

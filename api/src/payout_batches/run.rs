@@ -6,7 +6,7 @@ use switchyard_core::transaction::ClientContext;
 use switchyard_engine::engine::NewPayout;
 use switchyard_users::{BatchId, BatchLine, BatchState, PayoutBatch, RefusedLine, Users};
 
-use super::progress::made;
+use super::progress::payouts_by_line;
 use super::{key_of, request_of};
 use crate::error::{ApiError, ErrorCode};
 use crate::merchant::initialize::{Initialization as _, initialize_once};
@@ -38,7 +38,7 @@ pub fn start(state: &ApiState, users: &Users, id: BatchId) {
     });
 }
 
-/// Goes on with the batches that were being made when the server ended.
+/// Continues the batches that were unfinished when the server ended.
 pub async fn resume(state: &ApiState, users: &Users) {
     match users.unfinished_batches().await {
         Ok(open) => open.iter().for_each(|head| start(state, users, head.id)),
@@ -54,7 +54,9 @@ async fn carry_out(state: &ApiState, users: &Users, id: BatchId) -> Result<(), I
         return Ok(());
     }
     let lines = users.batch_lines(id).await?;
-    let made = made(state, &head).await.map_err(Interrupted::Order)?;
+    let made = payouts_by_line(state, &head)
+        .await
+        .map_err(Interrupted::Order)?;
     for line in &lines {
         if made.contains_key(&line.number) || head.refused.contains_key(&line.number) {
             continue;

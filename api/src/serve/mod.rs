@@ -177,13 +177,7 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     warn_of_settings(&warnings);
     warn_of_hold(&engine);
     warn_of_development(&settings, &engine);
-    if let (Some(keys), Some(console)) = (keys, parts.state.console()) {
-        let links = console::seed(&console.users, &engine, &settings, &keys).await?;
-        development::welcome(&settings, &keys, &links)?;
-    }
-    if let Some(console) = parts.state.console() {
-        crate::payout_batches::resume(&parts.state, &console.users).await;
-    }
+    start_console(&parts.state, keys, &settings).await?;
     let doors = tokio::spawn(listeners.serve(parts, totals, settings.clone()));
     supervisor::start_watchdog(&engine);
     supervisor::ready();
@@ -195,6 +189,23 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
         traces.flush().await;
     }
     ended
+}
+
+/// Creates the users of development mode, and continues unfinished batches of payouts.
+async fn start_console(
+    state: &ApiState,
+    keys: Option<DevelopmentKeys>,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let Some(console) = state.console() else {
+        return Ok(());
+    };
+    if let Some(keys) = keys {
+        let links = console::seed(&console.users, state.engine(), settings, &keys).await?;
+        development::welcome(settings, &keys, &links)?;
+    }
+    crate::payout_batches::resume(state, &console.users).await;
+    Ok(())
 }
 
 /// Starts the scheduled backups and checks of the store, and its continuous copy.

@@ -1,5 +1,5 @@
-//! Limit of the stored callbacks of one connection that match no transaction, were refused or had no
-//! effect. The oldest unverified one is deleted first: strangers push out no report of money.
+//! Limit of the stored callbacks of one connection that match no transaction, were refused or had
+//! no effect. The oldest unverified one is deleted first: strangers push out no report of money.
 
 use super::row::{self, Callback, CallbackKey, CallbackState};
 use crate::engine::{Engine, EngineError};
@@ -101,7 +101,7 @@ async fn least_needed(
     Ok(oldest)
 }
 
-/// Callbacks that one stored callback has deleted at most: more were stored by an earlier version or
-/// before a crash.
+/// Maximum number of deletions for one stored callback. More than one are over the limit after a
+/// crash.
 const DELETIONS: usize = 50;
 const PAGE: usize = 100;

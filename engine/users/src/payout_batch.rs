@@ -44,9 +44,9 @@ pub struct PayoutBatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum BatchState {
-    /// Nothing is ordered.
+    /// Dry run without an order.
     Draft,
-    /// Its payouts are being made.
+    /// The service makes the payouts.
     Confirmed { by: UserId, at: Timestamp },
     /// Each line has a payout or a reason why it has none.
     Done {

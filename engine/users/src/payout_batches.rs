@@ -1,7 +1,7 @@
 //! Upload, confirmation and progress of batches of payouts.
 //!
-//! A batch is confirmed once, in one commit with its entry of the audit log. Its payouts are made by
-//! the caller, each under a key of its own, so that a repetition makes none twice.
+//! A batch is confirmed once, in one commit with its entry of the audit log. The caller makes its
+//! payouts, each under a key of its own, so that a repetition makes none twice.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::users::Users;
 
 /// Lines of a batch: a person still reads them before the confirmation.
 pub const BATCH_LINES: usize = 1_000;
-/// Time after which a batch that nobody confirmed is deleted.
+/// Time after which an unconfirmed batch is deleted.
 const DRAFT_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Claim of the work on a batch, released on drop.
@@ -41,7 +41,7 @@ impl Drop for BatchRun {
 }
 
 impl Users {
-    /// Claims the work on a batch. `None`: somebody in this process has it.
+    /// Claims the work on a batch. `None`: this process works on it already.
     pub fn claim_batch(&self, id: BatchId) -> Option<BatchRun> {
         let runs = self.0.batch_runs.clone();
         let is_new = runs.lock().insert(id);
@@ -208,7 +208,7 @@ impl Users {
         .await
     }
 
-    /// Deletes batches that nobody confirmed.
+    /// Deletes old unconfirmed batches.
     pub(crate) async fn purge_batches(&self) -> Result<(), UsersError> {
         let now = self.0.clock.now();
         let mut batch = Batch::new();

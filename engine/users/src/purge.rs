@@ -26,7 +26,7 @@ impl Users {
     /// Deletes sessions, links and tokens that have expired, users who were invited and never
     /// accepted, and failed sign-ins that no longer count; closes expired proposals; records the
     /// refusals of an hour that were only counted. Call it about once an hour; nothing expired is
-    /// accepted before. Also deletes batches of payouts that nobody confirmed.
+    /// accepted before. Also deletes unconfirmed batches of payouts.
     pub async fn purge_expired(&self) -> Result<(), UsersError> {
         self.purge_batches().await?;
         let gate = self.gate().await;

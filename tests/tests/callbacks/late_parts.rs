@@ -128,8 +128,8 @@ async fn is_settled_by_early_report(fixture: &Fixture) -> anyhow::Result<()> {
     .await
 }
 
-/// Beyond the limit of an attempt that has ended, its unsigned callbacks cause one query every 10 seconds:
-/// strangers neither cause more nor keep the provider from being heard.
+/// Beyond the limit of an attempt that has ended, its unsigned callbacks cause one query every 10
+/// seconds: strangers neither cause more nor keep the provider from being heard.
 #[tokio::test(flavor = "multi_thread")]
 async fn money_that_an_unsigned_callback_reports_after_many_of_strangers_is_found()
 -> anyhow::Result<()> {

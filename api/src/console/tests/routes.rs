@@ -284,7 +284,7 @@ async fn a_form_without_the_sessions_token_has_no_effect_at_any_route() {
         let shown = world
             .ask(row, &address(row.path, app, &objects), &cookie, "wrong")
             .await;
-        // An upload is not a plain form: it is refused before its fields are read, also for the role.
+        // An upload is no plain form: it is refused for the role before its fields are read.
         if row.path.ends_with("batches") && shown.status == StatusCode::FORBIDDEN {
             continue;
         }
