@@ -37,7 +37,7 @@ const REQUIRED: usize = 7;
 pub fn lines(bytes: &[u8], directory: &Directory) -> Result<Vec<BatchLine>, Vec<LineProblem>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err(vec![whole(
+        return Err(vec![problem_of_file(
             1,
             Reason::FileNotText,
             "The file is no UTF-8 text.",
@@ -59,7 +59,11 @@ pub fn lines(bytes: &[u8], directory: &Directory) -> Result<Vec<BatchLine>, Vec<
     let (mut lines, mut problems) = (Vec::new(), Vec::new());
     for record in reader.records() {
         let Ok(record) = record else {
-            problems.push(whole(1, Reason::FileNotText, "The file is no CSV."));
+            problems.push(problem_of_file(
+                1,
+                Reason::FileNotText,
+                "The file is no CSV.",
+            ));
             break;
         };
         let start = record.position().map_or(0, csv::Position::byte);
@@ -85,7 +89,7 @@ pub fn lines(bytes: &[u8], directory: &Directory) -> Result<Vec<BatchLine>, Vec<
         }
     }
     if lines.is_empty() && problems.is_empty() {
-        problems.push(whole(
+        problems.push(problem_of_file(
             1,
             Reason::FileEmpty,
             "The file has no line below its heading.",
@@ -201,7 +205,7 @@ fn request(heading: &StringRecord, record: &StringRecord) -> Value {
     })
 }
 
-fn whole(line: u32, reason: Reason, message: &'static str) -> LineProblem {
+fn problem_of_file(line: u32, reason: Reason, message: &'static str) -> LineProblem {
     let problem = Problem::new(ErrorCode::FieldInvalid, message).at("file");
     LineProblem::new(line, problem.because(crate::reason::Because::from(reason)))
 }

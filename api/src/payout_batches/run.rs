@@ -17,8 +17,13 @@ use crate::state::ApiState;
 enum Interrupted {
     #[error(transparent)]
     Users(#[from] switchyard_users::UsersError),
-    #[error("a payout could not be ordered: {}", .0.problems().first().map_or("", |one| one.message.as_ref()))]
+    #[error("a payout could not be ordered: {}", first_message(.0))]
     Order(ApiError),
+}
+
+fn first_message(error: &ApiError) -> &str {
+    let problem = error.problems().first();
+    problem.map_or("", |one| one.message.as_ref())
 }
 
 /// Makes the payouts of a confirmed batch in the background, unless this process does so already.
