@@ -6,7 +6,6 @@ use super::verdict::Verdict;
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
-use switchyard_store::{Direction, Table};
 
 /// Verdict on an unverified callback beyond the limit, until the query that it causes is due: one
 /// callback waits for that query, which also covers those that are deleted until then.
@@ -38,17 +37,7 @@ pub(super) async fn is_beyond_limit(
         let reserved = |attempt| engine.callbacks().reserved_query(attempt, callback.id);
         return Ok(attempts.iter().any(|attempt| reserved(*attempt).is_some()));
     }
-    let range = row::transaction_prefix(transaction).range();
-    let rows = engine
-        .store()
-        .scan(
-            Table::Callback,
-            range.from(),
-            range.to(),
-            Direction::Forward,
-            CALLBACKS_PER_TRANSACTION,
-        )
-        .await?;
+    let rows = row::of_transaction(engine.store(), transaction).await?;
     Ok(rows.len() >= CALLBACKS_PER_TRANSACTION)
 }
 

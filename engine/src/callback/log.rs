@@ -4,7 +4,6 @@ use super::match_pending::{change, have_another_look};
 use super::row::{self, Callback, CallbackKey, CallbackState};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::{CallbackId, ConnectionId, TransactionId};
-use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
 use switchyard_store::{Direction, Table};
 
 /// Query for callbacks of a connection, newest first.
@@ -98,17 +97,7 @@ impl Engine {
         &self,
         transaction: TransactionId,
     ) -> Result<Vec<Callback>, EngineError> {
-        let range = row::transaction_prefix(transaction).range();
-        let rows = self
-            .store()
-            .scan(
-                Table::Callback,
-                range.from(),
-                range.to(),
-                Direction::Forward,
-                CALLBACKS_PER_TRANSACTION,
-            )
-            .await?;
+        let rows = row::of_transaction(self.store(), transaction).await?;
         let mut callbacks = Vec::with_capacity(rows.len());
         for (key, connection) in &rows {
             if let (Some(connection), Some(callback)) =

@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 use crate::access::Sealed;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, AttemptId, CallbackId, ConnectionId, TransactionId};
+use switchyard_core::limits::CALLBACKS_PER_TRANSACTION;
 use switchyard_core::time::Timestamp;
 use switchyard_gateway_host::ShownRequest;
 use switchyard_records::{Name, RecordError};
-use switchyard_store::{Batch, Key, KeyRange, KeyReader, Store, Table};
+use switchyard_store::{Batch, Direction, Key, KeyRange, KeyReader, Store, StoreError, Table};
 
 /// Request from a provider, with the result of its processing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -272,6 +273,18 @@ pub(super) fn state_prefix(connection: ConnectionId, state: CallbackState) -> Ke
 /// Beginning of the keys of the callbacks that are parked for an attempt of this name.
 pub(super) fn name_prefix(name: &Name) -> Key {
     Key::of(AWAITED).row(&name.key()).with(NAME_END)
+}
+
+/// Rows of kind `t` of a transaction, the oldest first, as many as are kept.
+pub(super) async fn of_transaction(
+    store: &Store,
+    transaction: TransactionId,
+) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    let range = transaction_prefix(transaction).range();
+    let (from, to, most) = (range.from(), range.to(), CALLBACKS_PER_TRANSACTION);
+    store
+        .scan(Table::Callback, from, to, Direction::Forward, most)
+        .await
 }
 
 pub(super) fn transaction_prefix(transaction: TransactionId) -> Key {
