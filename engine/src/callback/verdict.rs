@@ -383,9 +383,15 @@ async fn act_on(
 ) -> Result<Option<Verdict>, EngineError> {
     let is_named = callback.reference.is_some() || is_unmistakable(tx, attempt);
     let provider_id = report.provider_id();
+    let is_charge = |id: &str| {
+        attempt
+            .charges
+            .iter()
+            .any(|one| one.id.as_deref() == Some(id))
+    };
     let is_another = attempt.provider_id.is_some()
-        && provider_id.is_some()
-        && attempt.provider_id != provider_id;
+        && attempt.provider_id != provider_id
+        && provider_id.is_some_and(|id| !is_charge(&id));
     match outcome {
         // An unreadable report, or one about another charge than ours, only leads to a query.
         // Verified money counts, also of another charge or by an id that another attempt of the

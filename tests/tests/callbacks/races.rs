@@ -233,6 +233,32 @@ async fn another_charge_under_our_reference_is_a_success_but_its_decline_only_a_
     Ok(())
 }
 
+/// The engine has recorded the second charge, so a decline by its id takes that money back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_decline_of_a_recorded_second_charge_takes_it_back() -> anyhow::Result<()> {
+    let fixture = Fixture::signed().await?;
+    let id = fixture.paying(PAYS).await?;
+    let mut second = fixture.news(id, "success").await?;
+    second["id"] = json!("demo-second-charge");
+    fixture.send(&second).await?;
+    fixture.dealt_with(1).await?;
+    second["status"] = json!("failed");
+    fixture.send(&second).await?;
+    fixture.dealt_with(2).await?;
+    let after = fixture.transaction(id).await?;
+    let reasons: Vec<_> = after.cases.iter().map(|case| case.reason).collect();
+    let expected = [
+        CaseReason::ContradictingSuccess,
+        CaseReason::SuccessContradicted,
+    ];
+    assert_eq!(reasons, expected);
+    let charges = &after.attempts[0].charges;
+    let taken_back: Vec<_> = charges.iter().map(|charge| charge.is_taken_back).collect();
+    assert_eq!(taken_back, [false, true]);
+    assert!(after.success_stands());
+    Ok(())
+}
+
 /// Neither attempt is proven to be paid, so both keep their state. Only a signed callback opens
 /// cases: one about each attempt, and about a succeeded one another with the second charge.
 #[tokio::test(flavor = "multi_thread")]
