@@ -79,6 +79,8 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         Event::CaseOpened { case } => vec![Action::Mail(MailTo::MerchantAboutCase(case.reason))],
         Event::CaseAmended { case, .. } => {
             let amended = tx.cases.iter().find(|known| known.id == *case);
+            // The mail about a shared id names no amount.
+            let amended = amended.filter(|case| case.reason != CaseReason::AmbiguousProviderId);
             let mail = |case: &Case| Action::Mail(MailTo::MerchantAboutCase(case.reason));
             amended.map(mail).into_iter().collect()
         }
