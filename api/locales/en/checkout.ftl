@@ -241,15 +241,20 @@ money-seen = Coins worth { $seen } were seen on the chain. They are not confirme
 money-seen-more = In all, coins worth { $seen } were seen on the chain; not all of them are confirmed yet.
 money-part = Part of it arrived: { $received } of { $asked }. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
 money-all = We have received { $received }. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
-money-reported = The provider has reported { $received }, and its reports contradict each other. Please do not pay again. { $merchant } sees this too: contact them and give the reference.
+money-reported = { $other ->
+    [none] The provider has reported { $received }, and its reports contradict each other.
+   *[some] The provider has reported { $received }, and { $other } in another report.
+} Please do not pay again. { $merchant } sees this too: contact them and give the reference.
 money-and-unreadable = and an amount that cannot be read
 money-unreadable = The provider has reported money, and its amount cannot be read. Please do not pay again before { $merchant } has checked the payment with its reference.
+money-unreadable-back = The provider had reported money of an amount that cannot be read, and later reported the payment as failed. Please do not pay again before { $merchant } has checked the payment with its reference.
 money-unknown = It is not certain yet whether money was taken. Please do not pay again before { $merchant } has checked the payment with its reference.
 money-taken-back = The provider had reported { $received } as received, and later reported the payment as failed. Please do not pay again before { $merchant } has checked the payment with its reference.
 money-partly-taken-back = Providers had reported { $received } as received, and later reported a part of it as failed. Please do not pay again before { $merchant } has checked the payment with its reference.
 row-received = Received
 row-received-all = Received in all
 row-reported = Reported by the provider
+row-other-report = In another report
 row-reported-all = Sum of the provider’s reports
 result-returned-title = This payment was closed
 result-returned-text = Money came in for it, and a person has reviewed it. If you have neither what you ordered nor your money back, contact { $merchant } with the reference.

@@ -123,10 +123,14 @@ console-money-unclear = Money may have moved
 console-about-nothing = No money has moved.
 console-about-unknown = It is not known yet whether money has moved.
 console-about-unreadable = The provider reported money of an amount that cannot be read.
+console-about-unreadable-back = The provider had reported money of an amount that cannot be read, and took it back.
 console-about-received = { $received } was received.
 console-about-paid-out = { $received } was paid out.
 console-about-part = { $received } of { $asked } was received.
-console-about-reported = The provider reported { $received }. Its reports contradict each other.
+console-about-reported = { $other ->
+    [none] The provider reported { $received }. Its reports contradict each other.
+   *[some] The provider reported { $received }, and { $other } in another report.
+ }
 console-about-taken-back = The provider had reported { $received }, and took it back.
 console-about-partly-taken-back = The provider had reported { $received }, and took a part of it back.
 console-case-money_after_the_end = Money came after the end
@@ -136,7 +140,7 @@ console-case-paid_twice = Money moved for two attempts: return one
 console-case-surplus = Too much was paid: the surplus is to be returned
 console-case-contradicting_success = Reports of the provider contradict each other
 console-case-ambiguous_provider_id = The provider uses one id twice
-console-case-success_contradicted = The provider took a success back
+console-case-success_contradicted = The provider took reported money back
 console-case-second-taken-back = The provider took a second charge back: the success stands
 console-case-superseded = { $name }; a later report says the contrary
 console-case-amount_differs = The amount differs or cannot be read
@@ -239,6 +243,7 @@ console-event-cancelled = Cancelled
 console-event-processed = Your server marked it as processed
 console-event-case-opened = A case was opened
 console-event-case-amended = A case was amended
+console-event-case-amount = Reported: { $amount }
 console-event-case-closed = A case was closed
 console-name-invalid = The name is one line of 1 to 100 characters.
 console-second-factor = Authenticator app
@@ -993,7 +998,11 @@ console-attempt-open = The open attempt
 console-attempt-unknown = This is no attempt of the transaction.
 console-attempt-number = Attempt { $number }
 console-attempt-id = provider’s id { $id }
-console-attempt-reported = reported { $amount } under { $id }
+console-attempt-reported = { $state ->
+    [back] reported { $amount } under { $id }, and took it back
+    [other] reported { $amount } under { $id }, and { $other } in another report
+   *[stands] reported { $amount } under { $id }
+ }
 console-evidence-note = Evidence
 console-evidence-note-hint = How you know: the statement, the date, the person you asked. It stays on the timeline.
 console-resolve-provider-id = Provider’s id of the payment
@@ -1065,7 +1074,10 @@ console-approval-impossible = An approval has no effect now: { $why }
 console-approval-not-possible = You cannot decide about this proposal: you made it yourself, or the person who made it may not make it any more.
 console-approval-decided = This proposal was already decided, or has expired.
 console-approval-reason = The reason has 1 to 1,000 characters.
-console-alert-approvals = A proposal waits for a second operator.
+console-alert-approvals = { $count ->
+    [one] A proposal waits for a second operator.
+   *[other] { $count } proposals wait for a second operator.
+ }
 console-done-resolved = The outcome was recorded.
 console-done-proposed = The proposal is stored. Another person has to approve it.
 console-done-approved = The proposal was approved, and the outcome was recorded.

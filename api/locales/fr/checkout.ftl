@@ -241,15 +241,20 @@ money-seen = L’équivalent de { $seen } a été vu sur la chaîne. Ce montant 
 money-seen-more = Au total, l’équivalent de { $seen } a été vu sur la chaîne ; tout n’est pas encore confirmé.
 money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
 money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
-money-reported = Le prestataire a annoncé { $received }, et ses annonces se contredisent. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
+money-reported = { $other ->
+    [none] Le prestataire a annoncé { $received }, et ses annonces se contredisent.
+   *[some] Le prestataire a annoncé { $received }, et { $other } dans une autre annonce.
+} Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
 money-and-unreadable = et un montant illisible
 money-unreadable = Le prestataire a annoncé de l’argent reçu, d’un montant illisible. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
+money-unreadable-back = Le prestataire avait annoncé de l’argent d’un montant illisible, puis a annoncé l’échec du paiement. Ne payez pas à nouveau avant que { $merchant } ait vérifié le paiement avec sa référence.
 money-unknown = Il n’est pas encore certain que de l’argent ait été prélevé. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
 money-taken-back = Le prestataire avait annoncé { $received } reçus, puis a annoncé l’échec du paiement. Ne payez pas à nouveau avant que { $merchant } ait vérifié le paiement avec sa référence.
 money-partly-taken-back = Les prestataires avaient annoncé { $received } reçus, puis ont annoncé l’échec d’une partie. Ne payez pas à nouveau avant que { $merchant } ait vérifié le paiement avec sa référence.
 row-received = Montant reçu
 row-received-all = Total reçu
 row-reported = Annoncé par le prestataire
+row-other-report = Dans une autre annonce
 row-reported-all = Total des annonces du prestataire
 result-returned-title = Ce paiement a été clôturé
 result-returned-text = De l’argent est arrivé pour ce paiement, et une personne l’a examiné. Si vous n’avez ni votre commande ni votre argent, contactez { $merchant } en donnant la référence.

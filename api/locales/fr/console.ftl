@@ -123,10 +123,14 @@ console-money-unclear = De l’argent a peut-être bougé
 console-about-nothing = Aucun argent n’a bougé.
 console-about-unknown = On ne sait pas encore si de l’argent a bougé.
 console-about-unreadable = Le prestataire a signalé de l’argent d’un montant illisible.
+console-about-unreadable-back = Le prestataire avait signalé de l’argent d’un montant illisible, puis l’a repris.
 console-about-received = { $received } reçus.
 console-about-paid-out = { $received } versés.
 console-about-part = { $received } reçus sur { $asked }.
-console-about-reported = Le prestataire a signalé { $received }. Ses déclarations se contredisent.
+console-about-reported = { $other ->
+    [none] Le prestataire a signalé { $received }. Ses déclarations se contredisent.
+   *[some] Le prestataire a signalé { $received }, et { $other } dans une autre déclaration.
+ }
 console-about-taken-back = Le prestataire avait signalé { $received }, puis l’a repris.
 console-about-partly-taken-back = Le prestataire avait signalé { $received }, puis en a repris une partie.
 console-case-money_after_the_end = De l’argent est arrivé après la fin
@@ -136,7 +140,7 @@ console-case-paid_twice = Argent reçu ou versé pour deux tentatives : à rend
 console-case-surplus = Trop payé : la différence est à rendre
 console-case-contradicting_success = Les déclarations du prestataire se contredisent
 console-case-ambiguous_provider_id = Le prestataire utilise deux fois le même identifiant
-console-case-success_contradicted = Le prestataire a repris un succès
+console-case-success_contradicted = Le prestataire a repris de l’argent annoncé
 console-case-second-taken-back = Le prestataire a repris un second mouvement : le succès est maintenu
 console-case-superseded = { $name } ; une annonce ultérieure dit le contraire
 console-case-amount_differs = Le montant diffère ou est illisible
@@ -239,6 +243,7 @@ console-event-cancelled = Annulé
 console-event-processed = Votre serveur l’a marqué comme traité
 console-event-case-opened = Un dossier a été ouvert
 console-event-case-amended = Un dossier a été complété
+console-event-case-amount = Annoncé : { $amount }
 console-event-case-closed = Un dossier a été fermé
 console-name-invalid = Le nom tient sur une ligne de 1 à 100 caractères.
 console-second-factor = Application d’authentification
@@ -993,7 +998,11 @@ console-attempt-open = La tentative ouverte
 console-attempt-unknown = Ce n’est pas une tentative de la transaction.
 console-attempt-number = Tentative { $number }
 console-attempt-id = id du prestataire { $id }
-console-attempt-reported = { $amount } annoncé sous { $id }
+console-attempt-reported = { $state ->
+    [back] { $amount } annoncé sous { $id }, puis repris
+    [other] { $amount } annoncé sous { $id }, et { $other } dans une autre déclaration
+   *[stands] { $amount } annoncé sous { $id }
+ }
 console-evidence-note = Preuve
 console-evidence-note-hint = Comment vous le savez : le relevé, la date, la personne interrogée. Cela reste dans la chronologie.
 console-resolve-provider-id = Id du paiement chez le prestataire
@@ -1065,7 +1074,10 @@ console-approval-impossible = Une approbation n’a pas d’effet maintenant : {
 console-approval-not-possible = Vous ne pouvez pas décider de cette proposition : vous l’avez faite, ou la personne qui l’a faite n’en a plus le droit.
 console-approval-decided = Cette proposition a déjà été décidée, ou a expiré.
 console-approval-reason = Le motif compte de 1 à 1 000 caractères.
-console-alert-approvals = Une proposition attend un second opérateur.
+console-alert-approvals = { $count ->
+    [one] Une proposition attend un second opérateur.
+   *[other] { $count } propositions attendent un second opérateur.
+ }
 console-done-resolved = L’issue a été enregistrée.
 console-done-proposed = La proposition est enregistrée. Une autre personne doit l’approuver.
 console-done-approved = La proposition a été approuvée et l’issue enregistrée.

@@ -35,9 +35,10 @@ impl PageContext {
         let merchant = self.app.name.as_str();
         let Some(received) = self.tx.received() else {
             let merchant = [("merchant", merchant)];
-            return match self.tx.has_unreadable_money() {
-                true => self.say_with("money-unreadable", &merchant),
-                false => self.money_unknown(),
+            return match (self.tx.has_unreadable_money(), self.tx.taken_back()) {
+                (true, _) => self.say_with("money-unreadable", &merchant),
+                (false, TakenBack::All) => self.say_with("money-unreadable-back", &merchant),
+                (false, TakenBack::Part | TakenBack::Nothing) => self.money_unknown(),
             };
         };
         let (amount, asked) = (
@@ -58,9 +59,18 @@ impl PageContext {
             &[
                 ("received", &amount),
                 ("asked", &asked),
+                ("other", self.other_reports().as_deref().unwrap_or("none")),
                 ("merchant", merchant),
             ],
         )
+    }
+
+    /// Amounts of reports that contradict the received sum. `None`: there are none.
+    fn other_reports(&self) -> Option<String> {
+        let amounts = self.tx.contradicting_amounts().into_iter();
+        let written = |amount: Amount| amount.written(self.visitor.language);
+        let amounts: Vec<_> = amounts.map(written).collect();
+        (!amounts.is_empty()).then(|| amounts.join(", "))
     }
 
     /// The sentence about money of which nothing is known yet.
@@ -142,6 +152,8 @@ impl PageContext {
         if let Some(received) = received.filter(|_| !is_shown) {
             rows.push(self.received_row(&received, label, received_label));
         }
+        let others = self.other_reports();
+        rows.extend(others.map(|amounts| self.row("row-other-report", amounts)));
         rows
     }
 

@@ -94,9 +94,10 @@ pub fn about_money(tx: &Transaction, text: Text) -> String {
         return text.say("console-about-nothing");
     }
     let Some(received) = tx.received() else {
-        return text.say(match tx.has_unreadable_money() {
-            true => "console-about-unreadable",
-            false => "console-about-unknown",
+        return text.say(match (tx.has_unreadable_money(), tx.taken_back()) {
+            (true, _) => "console-about-unreadable",
+            (false, TakenBack::All) => "console-about-unreadable-back",
+            (false, TakenBack::Part | TakenBack::Nothing) => "console-about-unknown",
         });
     };
     let write = |amount: Amount| amount.with_code(text.language());
@@ -110,7 +111,13 @@ pub fn about_money(tx: &Transaction, text: Text) -> String {
         (TakenBack::Nothing, Kind::Payment) => "console-about-received",
         (TakenBack::Nothing, Kind::Payout) => "console-about-paid-out",
     };
-    text.with(sentence, &[("received", &sum), ("asked", &asked)])
+    let others: Vec<_> = tx.contradicting_amounts().into_iter().map(write).collect();
+    let other = match others.is_empty() {
+        true => "none".to_owned(),
+        false => others.join(", "),
+    };
+    let values = [("received", &*sum), ("asked", &*asked), ("other", &*other)];
+    text.with(sentence, &values)
 }
 
 /// Name of a transaction's method in the reader's language; its code when the directory no longer

@@ -367,7 +367,7 @@ mod tests {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
-            is_disputed: false,
+            contradicting: None,
             is_taken_back: false,
         };
         for (charges, is_taken) in [
@@ -401,7 +401,7 @@ mod tests {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
-            is_disputed: false,
+            contradicting: None,
             is_taken_back: false,
         }];
         assert!(checked(&tx, twice));

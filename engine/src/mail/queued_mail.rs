@@ -77,6 +77,9 @@ pub struct QueuedMail {
     /// Amount of a second success that contradicts the recorded one.
     #[serde(default)]
     pub second_report: Option<String>,
+    /// Amounts of reports that contradict the received money.
+    #[serde(default)]
+    pub other_reports: Option<String>,
     /// Whether the received money is that of several charges.
     #[serde(default)]
     pub has_several_charges: bool,
@@ -185,6 +188,7 @@ impl Money {
                 asked: received.asked.written(language),
             },
             None if tx.has_unreadable_money() => Self::Unreadable,
+            None if tx.taken_back() == TakenBack::All => Self::Unreadable,
             None => Self::Unknown,
         }
     }
@@ -205,7 +209,7 @@ impl SecondPayment {
         // Nobody returns a sum that another report contradicts.
         let certain = tx
             .second_payments()
-            .filter(|(_, attempt)| !attempt.charges.iter().any(|charge| charge.is_disputed));
+            .filter(|(_, attempt)| !attempt.charges.iter().any(|charge| charge.is_disputed()));
         let payments = certain.map(|(case, attempt)| Self {
             method: attempt.method.clone(),
             amount: written(case.amount, language),
@@ -249,20 +253,32 @@ fn second_report(tx: &Transaction, language: Language) -> Option<String> {
     (!amounts.is_empty()).then(|| amounts.join("; "))
 }
 
+/// Amounts of reports that contradict the received money. `None`: there are none.
+fn other_reports(tx: &Transaction, language: Language) -> Option<String> {
+    let amounts = tx.contradicting_amounts().into_iter();
+    let amounts: Vec<_> = amounts.map(|amount| amount.written(language)).collect();
+    (!amounts.is_empty()).then(|| amounts.join(", "))
+}
+
 /// Reason of a failure in the language of the mail, with the provider's own words where it gave
 /// some. `None`: it has not failed, or money came after that or may have come: then the reason is
-/// no longer true.
-fn failure_reason(tx: &Transaction, language: Language) -> Option<String> {
+/// no longer true. A person's reason is true in a mail about the end, whatever money came before.
+fn failure_reason(
+    tx: &Transaction,
+    case: Option<CaseReason>,
+    language: Language,
+) -> Option<String> {
     let State::Failed(failure) = &tx.state else {
         return None;
     };
-    if !tx.surely_moved_no_money() {
-        return None;
-    }
     let words = Some(failure.message.as_str());
     let is_by_person = |attempt: &Attempt| attempt.settled.as_deref() == words;
-    if tx.attempts.iter().any(is_by_person) {
+    let is_certain = tx.surely_moved_no_money();
+    if (is_certain || case.is_none()) && tx.attempts.iter().any(is_by_person) {
         return Some(failure.message.clone());
+    }
+    if !is_certain {
+        return None;
     }
     let declines = || {
         tx.attempts
@@ -382,6 +398,7 @@ fn letter(
         },
         success_stands: tx.success_stands(),
         second_report: second_report(tx, language),
+        other_reports: other_reports(tx, language),
         has_several_charges: tx.has_several_charges(),
         taken_back: tx.taken_back(),
         is_disputed: tx.is_received_sum_disputed(),
@@ -395,7 +412,7 @@ fn letter(
         .into_owned(),
         customer_email: tx.customer.email.clone(),
         method: tx.method().map(str::to_owned),
-        reason: failure_reason(tx, language),
+        reason: failure_reason(tx, case, language),
         ended_at: now,
         enqueued_at: now,
         attempts: 0,

@@ -285,25 +285,43 @@ impl QueuedMail {
         if self.news.is_some() {
             return happened;
         }
+        let stands_beside = self.success_stands && self.taken_back == TakenBack::Part;
         if self.to != Recipient::Merchant {
-            return match self.attention {
-                Some(case) => format!("{happened} {}", self.say(customer_text(case))),
-                None => happened,
+            let about = match self.attention {
+                Some(_) if stands_beside => Some("customer-other-failed"),
+                attention => attention.map(customer_text),
             };
+            return about.map_or_else(
+                || happened.clone(),
+                |about| format!("{happened} {}", self.say(about)),
+            );
         }
         let kind = self.kind().as_str();
         if self.status == Status::Success && self.case.is_none() {
             return match self.attention {
+                Some(_) if stands_beside => {
+                    format!(
+                        "{happened} {}",
+                        self.say(&format!("attention-{kind}-stands"))
+                    )
+                }
                 Some(_) => format!("{happened} {}", self.say(&format!("attention-{kind}"))),
                 None => happened,
             };
         }
         let money = match &self.money {
             Money::Nothing => self.say(&format!("money-nothing-{kind}")),
+            Money::Unreadable if self.taken_back == TakenBack::All => {
+                self.say("money-unreadable-back")
+            }
             Money::Unreadable => self.say("money-unreadable"),
             Money::Unknown => self.say("money-unknown"),
             Money::Received { amount, asked } => {
-                let values = [("received", amount.as_str()), ("asked", asked)];
+                let values = [
+                    ("received", amount.as_str()),
+                    ("asked", asked),
+                    ("other", self.other()),
+                ];
                 let word = match self.taken_back {
                     TakenBack::All => "taken-back",
                     TakenBack::Part => "partly-taken-back",
@@ -332,6 +350,7 @@ impl QueuedMail {
             ("amount", self.amount.as_str()),
             ("received", received),
             ("asked", asked),
+            ("other", self.other()),
             ("app", &self.app_name),
             ("name", &self.customer_name),
             ("kind", self.kind().as_str()),
@@ -349,6 +368,11 @@ impl QueuedMail {
             ),
         ];
         message(self.language, name, &values)
+    }
+
+    /// Value of `$other` in messages.
+    fn other(&self) -> &str {
+        self.other_reports.as_deref().unwrap_or("none")
     }
 
     /// Facts, each with its label.

@@ -223,7 +223,7 @@ fn reported(amount: Amount) -> Charge {
         is_part: true,
         is_recorded: false,
         is_unclear: false,
-        is_disputed: false,
+        contradicting: None,
         is_taken_back: false,
     }
 }
@@ -438,7 +438,7 @@ pub fn charged(mut tx: Transaction) -> Transaction {
             is_part,
             is_recorded,
             is_unclear: false,
-            is_disputed: false,
+            contradicting: None,
             is_taken_back: false,
         };
         let is_recorded = attempt.captured.is_some();

@@ -251,8 +251,8 @@ fn open(page: &Page) -> Vec<Approval> {
 }
 
 /// Number of open proposals that have their pages where `page` is.
-pub fn open_count(page: &Page) -> usize {
-    open(page).len()
+pub fn open_count(page: &Page) -> u64 {
+    u64::try_from(open(page).len()).unwrap_or_default()
 }
 
 /// The last decided proposals that have their pages where `page` is.

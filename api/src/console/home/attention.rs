@@ -121,7 +121,7 @@ fn approvals(page: &Page) -> Option<Item> {
     let text = page.text();
     let may_decide = page.may(Action::ApprovePayout) || page.may(Action::ApproveRouting);
     let open = match may_decide {
-        true => u64::try_from(open_count(page)).unwrap_or_default(),
+        true => open_count(page),
         false => 0,
     };
     (open > 0).then(|| Item {

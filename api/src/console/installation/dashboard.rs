@@ -117,9 +117,11 @@ fn alerts(page: &Page, gateways: &[GatewaySummary], has_cases: bool) -> Vec<Aler
         let target = Target::new(page, "installation/cases", "console-cases");
         add(text.say("console-alert-cases"), Some(target));
     }
-    if approvals::open_count(page) > 0 {
+    let proposals = approvals::open_count(page);
+    if proposals > 0 {
         let target = Target::new(page, "installation/approvals", "console-approvals");
-        add(text.say("console-alert-approvals"), Some(target));
+        let alert = text.count("console-alert-approvals", "count", proposals);
+        add(alert, Some(target));
     }
     for one in gateways {
         let target = || {

@@ -217,7 +217,18 @@ pub fn evidence(page: &Page, tx: &Transaction) -> Section {
         parts.extend(attempt.charges.iter().filter_map(|charge| {
             let amount = write(charge.amount?);
             let id = charge.id.as_deref().unwrap_or("–");
-            let values = [("amount", amount.as_str()), ("id", id)];
+            let other = charge.contradicting.map(write);
+            let state = match (charge.is_taken_back, &other) {
+                (true, _) => "back",
+                (false, Some(_)) => "other",
+                (false, None) => "stands",
+            };
+            let values = [
+                ("amount", amount.as_str()),
+                ("id", id),
+                ("state", state),
+                ("other", other.as_deref().unwrap_or_default()),
+            ];
             Some(text.with("console-attempt-reported", &values))
         }));
         facts.push(Fact {

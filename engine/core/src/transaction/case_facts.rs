@@ -43,7 +43,7 @@ impl Difference {
             .iter()
             .filter(|charge| !charge.is_taken_back);
         let is_disputed = standing
-            .any(|charge| charge.is_disputed && charge.is_under(case.provider_id.as_deref()));
+            .any(|charge| charge.is_disputed() && charge.is_under(case.provider_id.as_deref()));
         Some(match case.amount {
             None => Self::Unreadable,
             Some(_) if is_disputed => Self::Contradicting,

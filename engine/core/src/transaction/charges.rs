@@ -26,10 +26,10 @@ pub struct Charge {
     /// cannot be read. After a report of a finished charge it is no news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unclear: bool,
-    /// Whether the latest report of the finished charge names less than `amount`, or an earlier one
-    /// another currency. Then a person decides which of them is right.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_disputed: bool,
+    /// Amount of a report that contradicts `amount`: less for the finished charge, or in another
+    /// currency. Then a person decides which of them is right. `None`: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradicting: Option<Amount>,
     /// Whether the latest report is that the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -165,6 +165,17 @@ pub(super) fn larger_before(
         .filter(|known| amount.is_some_and(|amount| *known > amount))
 }
 
+/// Sum that was reported for the pending charge under `id`, before a report whose amount cannot be
+/// read. `None`: there is none, or such a report came before.
+pub(super) fn before_unreadable(attempt: &Attempt, id: Option<&str>) -> Option<Amount> {
+    let Match::At(place) = place(&attempt.charges, id) else {
+        return None;
+    };
+    let waits = |charge: &&Charge| charge.is_part && !charge.is_unclear && !charge.is_taken_back;
+    let known = Some(&attempt.charges[place]).filter(waits)?;
+    known.amount
+}
+
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum
 /// of a pending attempt that is less than the known one comes from an older report: the known one
 /// takes its place.
@@ -233,7 +244,9 @@ pub(super) fn apply_pending(attempt: &mut Attempt, amount: Amount) {
         0 => drop(charges.remove(part)),
         _ => {
             let charge = &mut charges[part];
-            charge.is_disputed |= is_in_other_currency(Some(amount), charge.amount);
+            if is_in_other_currency(Some(amount), charge.amount) {
+                charge.contradicting = charge.amount;
+            }
             charge.amount = larger(Some(amount), charge.amount);
         }
     }
@@ -262,7 +275,7 @@ pub(super) fn record(attempt: &mut Attempt, captured: Amount) {
     charge.is_part = false;
     charge.is_recorded = true;
     charge.is_unclear = false;
-    charge.is_disputed = false;
+    charge.contradicting = None;
     charge.is_taken_back = false;
 }
 
@@ -274,7 +287,7 @@ impl Charge {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
-            is_disputed: false,
+            contradicting: None,
             is_taken_back: false,
         }
     }
@@ -284,9 +297,14 @@ impl Charge {
         self.amount.is_none() || self.is_unclear
     }
 
+    /// Whether two reports about its amount contradict each other.
+    pub const fn is_disputed(&self) -> bool {
+        self.contradicting.is_some()
+    }
+
     /// Amount of a finished charge about which no two reports contradict each other.
     pub(super) fn certain_amount(&self) -> Option<Amount> {
-        let is_certain = !(self.is_part || self.is_unclear || self.is_disputed);
+        let is_certain = !(self.is_part || self.is_unclear || self.is_disputed());
         self.amount.filter(|_| is_certain)
     }
 }
@@ -313,20 +331,21 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
         true => amount.or(charge.amount),
         false => larger(amount, charge.amount),
     };
-    let is_disputed = match is_part {
-        _ if is_in_other_currency(amount, charge.amount) => true,
-        true if counts == charge.amount => charge.is_disputed,
-        true => !charge.is_part && charge.amount.is_some(),
-        false => match amount {
-            Some(_) => amount != counts,
-            None => charge.is_disputed,
-        },
+    let contradicting = match (is_part, amount) {
+        _ if is_in_other_currency(amount, charge.amount) => charge.amount,
+        (true, _) if counts == charge.amount => charge.contradicting,
+        (true, _) => charge.amount.filter(|_| !charge.is_part),
+        (false, Some(_)) => {
+            let other = amount.filter(|_| amount != counts);
+            other.and(charge.contradicting.or(other))
+        }
+        (false, None) => charge.contradicting,
     };
     if charge.is_taken_back {
         if counts != charge.amount {
             charge.amount = counts;
             charge.is_unclear &= is_part;
-            charge.is_disputed = is_disputed;
+            charge.contradicting = contradicting;
             charge.is_taken_back = false;
         }
     } else if !charge.is_recorded {
@@ -335,7 +354,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
             None => charge.is_unclear || was_part,
         };
         charge.amount = counts;
-        charge.is_disputed = is_disputed;
+        charge.contradicting = contradicting;
     }
 }
 

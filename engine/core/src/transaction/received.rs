@@ -176,8 +176,33 @@ impl Transaction {
     pub fn is_received_sum_disputed(&self) -> bool {
         let is_contradicting = |case: &Case| case.reason == CaseReason::ContradictingSuccess;
         self.taken_back() != TakenBack::Nothing
-            || self.charges().any(|(_, charge)| charge.is_disputed)
+            || self.charges().any(|(_, charge)| charge.is_disputed())
             || self.cases.iter().any(is_contradicting)
+    }
+
+    /// Amounts of reports that contradict the received sum, each once. One that is a charge of its
+    /// own is a part of that sum.
+    pub fn contradicting_amounts(&self) -> Vec<Amount> {
+        let mut amounts = Vec::new();
+        let mut add = |charge: &Charge, amount: Option<Amount>| {
+            let other = amount.filter(|_| charge.amount != amount);
+            let other = other.filter(|other| !amounts.contains(other));
+            amounts.extend(other);
+        };
+        for (attempt, charge) in self.charges() {
+            add(charge, charge.contradicting);
+            let is_of = |case: &&Case| {
+                let id = case.provider_id.as_deref();
+                let mut exact = attempt.charges.iter().filter(|one| one.id.as_deref() == id);
+                let is_about = exact.next().unwrap_or(charge) == charge && charge.is_under(id);
+                let is_contradicting = case.reason == CaseReason::ContradictingSuccess;
+                is_contradicting && is_about && case.reference == attempt.reference
+            };
+            for case in self.cases.iter().filter(is_of) {
+                add(charge, case.amount);
+            }
+        }
+        amounts
     }
 
     /// Whether it is certain that no money moved: no attempt is open or succeeded, and no provider

@@ -2,7 +2,8 @@
 
 use super::content::{case, converted_attempt, with_cases};
 use super::*;
-use switchyard_core::transaction::CaseReason;
+use switchyard_core::ids::AttemptId;
+use switchyard_core::transaction::{CaseReason, Charge};
 
 /// Two successes of one attempt under different ids may be the same money.
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +64,8 @@ async fn a_customer_reads_that_the_reports_differ_and_not_that_the_money_was_rec
     let mut sent = 0;
     for is_disputed in [false, true] {
         let mut tx = with_cases(failed(Kind::Payment), &[reason]);
-        tx.attempts[0].charges[0].is_disputed = is_disputed;
+        let charge = &mut tx.attempts[0].charges[0];
+        charge.contradicting = is_disputed.then(|| amount(40_000, "XOF"));
         let to = MailTo::MerchantAboutCase(reason);
         sent += room.enqueue(&app(AppSettings::default()), &tx, to).await;
         let mails = server.received(sent).await;
@@ -76,12 +78,46 @@ async fn a_customer_reads_that_the_reports_differ_and_not_that_the_money_was_rec
             .iter()
             .find(|text| text.contains("Café <Zoé> & Co le voit"));
         let customer = customer.unwrap_or_else(|| panic!("{texts:?}"));
-        let word = "une autre de ses annonces donne un montant différent";
+        let word = "dans une autre annonce";
         assert_eq!(customer.contains(word), is_disputed, "{customer}");
         assert_eq!(
             customer.contains("Nous avons reçu"),
             !is_disputed,
             "{customer}"
         );
+    }
+}
+
+/// An earlier mail about the first charge asked to deliver nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_success_after_other_money_was_taken_back_says_that_it_stands() {
+    let server = SmtpServer::start();
+    let room = Room::through(&server).await;
+    let reason = CaseReason::SuccessContradicted;
+    let mut tx = with_cases(succeeded(Environment::Live, Kind::Payment), &[reason]);
+    let mut second = converted_attempt();
+    second.id = AttemptId::new(Ids::seeded(7).ulid(START));
+    second.reference = uuid::Uuid::from_u128(7);
+    second.charges.push(Charge {
+        is_recorded: true,
+        is_taken_back: false,
+        ..tx.attempts[0].charges[0].clone()
+    });
+    tx.attempts.push(second);
+    for (place, (to, words)) in [
+        (
+            MailTo::Merchant,
+            "An earlier mail that asked to deliver nothing",
+        ),
+        (MailTo::Customer, "puis l’échec d’un autre paiement"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        room.send(&app(AppSettings::default()), &tx, to).await;
+        let mails = server.received(place + 1).await;
+        let mail = decoded(&mails.last().unwrap().content);
+        let text = mail["text"].as_str().unwrap();
+        assert!(text.contains(words), "{text}");
     }
 }

@@ -17,7 +17,8 @@ pub(super) struct Evidence {
     pub reason: CaseReason,
     pub detail: String,
     pub amount: Option<Amount>,
-    /// Larger sum that was reported before for the same charge.
+    /// Sum that was reported before for the same charge: a larger one, or any one if `amount`
+    /// cannot be read.
     pub before: Option<Amount>,
     pub provider_id: Option<String>,
 }
@@ -101,10 +102,16 @@ impl Evidence {
     /// The amount and the words of a case. A smaller amount than `known` may be of an older report,
     /// so the larger one stays. One in another currency is named.
     fn beside(&self, known: Option<Amount>) -> (Option<Amount>, String) {
-        let Some((amount, known)) = self.amount.zip(known) else {
+        let Some(known) = known else {
             return (self.amount, self.detail.clone());
         };
         let detail = || format!("{}, and reported {} before", self.detail, known.format());
+        let Some(amount) = self.amount else {
+            return match self.before {
+                Some(_) => (Some(known), detail()),
+                None => (None, self.detail.clone()),
+            };
+        };
         match known.partial_cmp(&amount) {
             Some(Ordering::Less | Ordering::Equal) => (Some(amount), self.detail.clone()),
             Some(Ordering::Greater) => (Some(known), detail()),
@@ -116,7 +123,8 @@ impl Evidence {
     fn is_repeated_by(&self, case: &Case) -> bool {
         let (amount, detail) = self.beside(self.before);
         let is_smaller = amount != self.amount;
-        self.amount.is_none() || (case.amount == amount && (!is_smaller || case.detail == detail))
+        let is_unreadable = self.amount.is_none() && self.before.is_none();
+        is_unreadable || (case.amount == amount && (!is_smaller || case.detail == detail))
     }
 
     /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
@@ -165,6 +173,8 @@ pub(super) fn open(
         }
         None => {
             let (amount, detail) = evidence.beside(evidence.before);
+            // A sum of a pending attempt is no amount of the charge that was reported.
+            let amount = amount.filter(|_| evidence.amount.is_some());
             Some(Event::CaseOpened {
                 case: Case {
                     id: context.case,

@@ -220,18 +220,21 @@ fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
     // An order about a transaction on hold settles the money of all its attempts.
     let settled = |one: &&Attempt| one.id == attempt.id || tx.state == State::OnHold;
     let paid = tx.attempts.iter().filter(settled);
-    let mut paid = paid.filter(|one| money_was_reported(tx, one)).peekable();
-    match (paid.peek().is_some(), tx.kind()) {
-        (true, _) if paid.all(|one| tx.is_taken_back(one)) => {
+    let paid: Vec<_> = paid.filter(|one| money_was_reported(tx, one)).collect();
+    let mut standing = paid.iter().flat_map(|one| &one.charges);
+    // By the person's word, no money moved that only reports without a readable amount tell of.
+    let has_sum = standing.any(|charge| !charge.is_taken_back && charge.amount.is_some());
+    match tx.kind() {
+        _ if !paid.is_empty() && paid.iter().all(|one| tx.is_taken_back(one)) => {
             "The provider took back the money that it had reported."
         }
-        (true, Kind::Payment) => {
+        Kind::Payment if has_sum => {
             "The money that was received did not settle this payment and is to be returned."
         }
-        (true, Kind::Payout) => {
+        Kind::Payout if has_sum => {
             "The money that was sent did not settle this payout and is to be asked back."
         }
-        (false, _) => "It was recorded as failed after a review.",
+        Kind::Payment | Kind::Payout => "It was recorded as failed after a review.",
     }
 }
 

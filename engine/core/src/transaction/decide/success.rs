@@ -16,7 +16,8 @@ pub(super) struct Success {
     pub provider_status: Option<String>,
     /// `None`: the amount cannot be read.
     pub captured: Option<Amount>,
-    /// Larger sum that the provider reported before for the same charge. `None`: there is none.
+    /// Sum that the provider reported before for the same charge, if it is larger than `captured`
+    /// or `captured` cannot be read. `None`: there is none.
     pub before: Option<Amount>,
     pub fees: Option<Amount>,
 }
@@ -24,8 +25,12 @@ pub(super) struct Success {
 impl Success {
     /// Money under `provider_id` for `attempt`.
     pub fn of(attempt: &Attempt, provider_id: Option<String>, captured: Option<Amount>) -> Self {
+        let id = provider_id.as_deref();
         Self {
-            before: charges::larger_before(attempt, provider_id.as_deref(), captured),
+            before: match captured {
+                Some(_) => charges::larger_before(attempt, id, captured),
+                None => charges::before_unreadable(attempt, id),
+            },
             provider_id,
             provider_status: None,
             captured,
@@ -87,9 +92,12 @@ pub(super) fn settle(
         .as_deref()
         .or(attempt.provider_id.as_deref());
     let part = charges::recorded_at(&attempt.charges, id).map(|place| &attempt.charges[place]);
-    let is_larger = |amount: Amount| amount > captured && amount > most;
-    let larger = part.filter(|part| part.amount.is_some_and(is_larger) && !part.is_taken_back);
-    for charge in larger.into_iter().chain(beside(attempt, id)) {
+    let differs = |amount: Amount| {
+        let is_larger = amount > captured && amount > most;
+        is_larger || amount.currency() != captured.currency()
+    };
+    let same = part.filter(|part| part.amount.is_some_and(differs) && !part.is_taken_back);
+    for charge in same.into_iter().chain(beside(attempt, id)) {
         let evidence = charged_beside(tx, attempt, charge, captured);
         opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));
     }
@@ -128,7 +136,13 @@ fn charged_beside(
     charge: &Charge,
     captured: Amount,
 ) -> Option<Evidence> {
+    let is_in = |amount: Amount| amount.currency() == captured.currency();
+    // Before the success, a case about the sum in another currency contradicts nothing.
+    let is_about = |case: &Case| {
+        case.reason == CaseReason::ContradictingSuccess || charge.amount.is_none_or(is_in)
+    };
     let is_known = cases_about(tx, attempt, charge)
+        .filter(|case| is_about(case))
         .any(|case| charge.amount.is_none() || case.amount == charge.amount);
     (!is_known).then(|| Evidence {
         reason: CaseReason::ContradictingSuccess,

@@ -46,7 +46,7 @@ fn text(charges: &[Charge]) -> String {
         let marks = [
             (charge.is_part, "part"),
             (charge.is_recorded, "recorded"),
-            (charge.is_disputed, "disputed"),
+            (charge.is_disputed(), "disputed"),
             (charge.is_taken_back, "back"),
         ];
         words.extend(marks.iter().filter(|mark| mark.0).map(|mark| mark.1.into()));

@@ -2,6 +2,7 @@
 //! need manual review.
 
 use super::fixtures::*;
+use crate::money::{Amount, Currency};
 use crate::transaction::*;
 
 fn unreadable(id: &str) -> Outcome {
@@ -331,4 +332,60 @@ fn a_second_charge_is_not_taken_for_the_repetition_without_an_id() {
         ],
     );
     assert_eq!(sum(&world), Some(5_000), "{:?}", open_cases(&world));
+}
+
+#[test]
+fn a_success_after_its_amount_in_another_currency_has_a_case_about_both() {
+    let euros = Amount::from_minor(2_500, Currency::from_code("EUR").unwrap());
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(reported("P1", euros)).unwrap();
+    assert_eq!(reasons(&world), [CaseReason::AmountDiffers]);
+    world.answer(usd("P1", 2_500)).unwrap();
+    assert_eq!(world.tx.status(), Status::Success);
+    let expected = [CaseReason::AmountDiffers, CaseReason::ContradictingSuccess];
+    assert_eq!(reasons(&world), expected);
+    assert_eq!(world.tx.cases[1].amount, Some(euros));
+    assert!(world.tx.is_received_sum_disputed());
+    assert_eq!(world.tx.contradicting_amounts(), [euros]);
+    // One charge: the sum is that of the success.
+    let received = world.tx.received().unwrap();
+    assert_eq!(received.single(), Some(amount(2_500)));
+}
+
+#[test]
+fn the_amounts_that_contradict_the_received_sum_are_known() {
+    let euros = Amount::from_minor(2_000, Currency::from_code("EUR").unwrap());
+    let open = |reports: &[Outcome]| {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        let attempt = world.current();
+        tell(&mut world, attempt, reports.iter().cloned());
+        world.tx.contradicting_amounts()
+    };
+    for (reports, others) in [
+        (vec![usd("P1", 1_000)], vec![]),
+        // A part grows.
+        (vec![part(1_000), part(1_500)], vec![]),
+        (
+            vec![usd("P1", 1_500), usd("P1", 1_000)],
+            vec![amount(1_000)],
+        ),
+        (
+            vec![usd("P1", 2_000), reported("P1", euros)],
+            vec![amount(2_000)],
+        ),
+        // The second charge is a part of the sum.
+        (vec![usd("P1", 2_500), usd("P2", 2_500)], vec![]),
+        (
+            vec![usd("P1", 2_500), usd("P1", 2_000)],
+            vec![amount(2_000)],
+        ),
+        (
+            vec![usd("P1", 2_500), usd("P2", 2_000), usd("P1", 1_000)],
+            vec![amount(1_000)],
+        ),
+    ] {
+        assert_eq!(open(&reports), others, "{reports:?}");
+    }
 }

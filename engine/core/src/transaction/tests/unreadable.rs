@@ -163,3 +163,50 @@ fn a_larger_sum_before_or_after_a_success_opens_a_case() {
         assert_eq!(known(world).1, Some(2_500));
     }
 }
+
+#[test]
+fn a_case_about_a_late_part_names_the_unreadable_amount_that_followed() {
+    for (mut world, begin) in [
+        (World::payment_with(3), confirm(1)),
+        (World::payout(), Command::Dispatch(route(1))),
+    ] {
+        let kind = world.tx.kind();
+        world.apply(begin).unwrap();
+        let attempt = world.current();
+        tell(&mut world, attempt, [declined(false), part(1_000)]);
+        let cases = world.tx.cases.len();
+        assert_eq!(cases, 1, "{kind:?}");
+        tell(&mut world, attempt, [success(Captured::Unreadable)]);
+        let [case] = world.tx.cases.as_slice() else {
+            panic!("{kind:?}: {:?}", world.tx.cases);
+        };
+        assert_eq!(case.amount, Some(amount(1_000)), "{kind:?}");
+        let words = "reports an amount that cannot be read";
+        assert!(case.detail.contains(words), "{}", case.detail);
+        let before = "and reported $ 10.00 before";
+        assert!(case.detail.contains(before), "{}", case.detail);
+        assert_eq!(known(&world), ("$ 10.00 ?".to_owned(), None));
+        // The same report once more is no news.
+        let version = world.tx.version;
+        tell(&mut world, attempt, [success(Captured::Unreadable)]);
+        assert_eq!(world.tx.version, version, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_failure_by_a_person_asks_to_return_no_amount_that_cannot_be_read() {
+    for (reports, is_returned) in [
+        (vec![success(Captured::Unreadable)], false),
+        (vec![part(1_000), success(Captured::Unreadable)], true),
+    ] {
+        let (mut world, [first, _]) = second_attempt(declined(false));
+        tell(&mut world, first, reports);
+        world.apply(resolve_failed()).unwrap();
+        let message = failure_message(&world);
+        assert_eq!(
+            message.contains("is to be returned"),
+            is_returned,
+            "{message}"
+        );
+    }
+}

@@ -16,6 +16,8 @@ merchant-payment-cancelled-text = A payment of { $amount } to { $app } was cance
 merchant-payout-success = Payout of { $amount } sent – { $app }
 merchant-payout-success-text = A payout of { $amount } from { $app } was completed successfully.
 attention-payment = It needs manual review: read the mail about that before you deliver.
+attention-payment-stands = It stands, although other money for it was taken back. An earlier mail that asked to deliver nothing is about that money. Compare both with the provider’s records before you deliver.
+attention-payout-stands = It stands, although the provider took its report about another attempt back. Compare both with its records before you send anything again.
 attention-payout = It needs manual review: read the mail about that before you send anything again.
 merchant-payout-failed = Payout of { $amount } failed – { $app }
 merchant-payout-failed-text = A payout of { $amount } from { $app } failed.
@@ -23,6 +25,7 @@ merchant-payout-failed-text = A payout of { $amount } from { $app } failed.
 customer-payment-success = Your payment of { $amount } to { $app }
 customer-payment-success-text = Thank you, { $name }. Your payment of { $amount } to { $app } was received.
 customer-paid-twice = We have received more than one payment for this order. Please do not pay again. Ask { $app } to return the extra payment, and give the reference.
+customer-other-failed = Providers had reported { $received } in all for this order, and later that another payment of it failed. If that money left your account, contact { $app } and give the reference.
 customer-surplus = We have received more than was asked. Please do not pay again. Ask { $app } to return the difference, and give the reference.
 customer-review = This payment is being reviewed. Please do not pay again. If you have questions, contact { $app } and give the reference.
 customer-part = Part of your payment to { $app } arrived: { $received } of { $asked }
@@ -31,7 +34,10 @@ customer-received = We have received { $received } for your payment to { $app }
 customer-received-text = We have received { $received } for your payment to { $app }, and it is being reviewed. Please do not pay again. { $app } sees this too: contact them and give the reference.
 customer-late = { $received } arrived after the end of your payment to { $app }
 customer-late-text = We have received { $received } for a payment to { $app } that had ended before, so it did not pay for the order. Please do not pay again. { $app } sees this too and has to settle it with you: contact them and give the reference.
-customer-contradicting-text = The provider reported { $received } as received for your payment to { $app }, and another report of it names a different amount. The payment is being reviewed. Please do not pay again. { $app } sees this too: contact them and give the reference.
+customer-contradicting-text = { $other ->
+    [none] The provider reported { $received } as received for your payment to { $app }, and another report of it names a different amount.
+   *[some] The provider reported { $received } as received for your payment to { $app }, and { $other } in another report.
+} The payment is being reviewed. Please do not pay again. { $app } sees this too: contact them and give the reference.
 customer-twice = We have received more than one payment for your order at { $app }
 customer-taken-back = The provider changed its report about your payment to { $app }
 customer-taken-back-text = The provider had reported { $received } as received for your payment to { $app }, and later reported the payment as failed. This replaces any earlier mail about this payment. Please do not pay again before { $app } has checked the payment: contact them and give the reference.
@@ -114,8 +120,14 @@ money-taken-back-payment = The provider had reported { $received } as received, 
 money-taken-back-payout = The provider had reported { $received } as sent, and later reported the payout as failed; { $asked } was ordered.
 money-partly-taken-back-payment = Providers had reported { $received } as received, and later reported a part of it as failed; { $asked } was asked.
 money-partly-taken-back-payout = Providers had reported { $received } as sent, and later reported a part of it as failed; { $asked } was ordered.
-money-reported-payment = The provider reported { $received } as received; { $asked } was asked.
-money-reported-payout = The provider reported { $received } as sent; { $asked } was ordered.
+money-reported-payment = { $other ->
+    [none] The provider reported { $received } as received; { $asked } was asked.
+   *[some] The provider reported { $received } as received, and { $other } in another report; { $asked } was asked.
+}
+money-reported-payout = { $other ->
+    [none] The provider reported { $received } as sent; { $asked } was ordered.
+   *[some] The provider reported { $received } as sent, and { $other } in another report; { $asked } was ordered.
+}
 money-disputed-payment = Its reports name different amounts: compare them with its records before you deliver or return anything, whatever an earlier mail asked for.
 money-disputed-payout = Its reports name different amounts: compare them with its records before you send money again or ask for any back.
 money-return-payment = Return it to the customer: { $received } in all, less what you have returned already.
@@ -123,6 +135,7 @@ money-return-payout = Ask for it back before you send another payout: { $receive
 money-and-unreadable = and an amount that cannot be read
 amount-unreadable = an amount that cannot be read
 money-unreadable = The provider reported money, and its amount cannot be read.
+money-unreadable-back = The provider had reported money of an amount that cannot be read, and later reported it as failed.
 money-unknown = It is not certain yet whether money moved.
 
 label-received = { $kind ->

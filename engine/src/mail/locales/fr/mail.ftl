@@ -15,6 +15,8 @@ merchant-payment-cancelled-text = Un paiement de { $amount } à { $app } a été
 merchant-payout-success = Versement de { $amount } envoyé – { $app }
 merchant-payout-success-text = Un versement de { $amount } de { $app } a abouti.
 attention-payment = Il demande une vérification : lisez le message à ce sujet avant de livrer.
+attention-payment-stands = Il est maintenu, bien que d’autre argent annoncé pour lui ait été repris. Un message précédent qui demandait de ne rien livrer concerne cet argent. Comparez les deux avec les relevés du prestataire avant de livrer.
+attention-payout-stands = Il est maintenu, bien que le prestataire soit revenu sur son annonce d’une autre tentative. Comparez les deux avec ses relevés avant tout nouvel envoi.
 attention-payout = Il demande une vérification : lisez le message à ce sujet avant tout nouvel envoi.
 merchant-payout-failed = Versement de { $amount } échoué – { $app }
 merchant-payout-failed-text = Un versement de { $amount } de { $app } a échoué.
@@ -22,6 +24,7 @@ merchant-payout-failed-text = Un versement de { $amount } de { $app } a échoué
 customer-payment-success = Votre paiement de { $amount } à { $app }
 customer-payment-success-text = Merci, { $name }. Votre paiement de { $amount } à { $app } a bien été reçu.
 customer-paid-twice = Nous avons reçu plus d’un paiement pour cette commande. Ne payez pas à nouveau. Demandez à { $app } de vous rendre le paiement en trop, en donnant la référence.
+customer-other-failed = Les prestataires avaient annoncé { $received } en tout pour cette commande, puis l’échec d’un autre paiement. Si cet argent a quitté votre compte, contactez { $app } en donnant la référence.
 customer-surplus = Nous avons reçu plus que le montant demandé. Ne payez pas à nouveau. Demandez à { $app } de vous rendre la différence, en donnant la référence.
 customer-review = Ce paiement est en cours de vérification. Ne payez pas à nouveau. Pour toute question, contactez { $app } en donnant la référence.
 customer-part = Une partie de votre paiement à { $app } est arrivée : { $received } sur { $asked }
@@ -30,7 +33,10 @@ customer-received = Nous avons reçu { $received } pour votre paiement à { $app
 customer-received-text = Nous avons reçu { $received } pour votre paiement à { $app }, qui est en cours de vérification. Ne payez pas à nouveau. { $app } le voit aussi : contactez-le en donnant la référence.
 customer-late = { $received } reçus après la fin de votre paiement à { $app }
 customer-late-text = Nous avons reçu { $received } pour un paiement à { $app } qui avait déjà pris fin ; cette somme n’a donc pas réglé la commande. Ne payez pas à nouveau. { $app } le voit aussi et doit régler cela avec vous : contactez-le en donnant la référence.
-customer-contradicting-text = Le prestataire a annoncé { $received } reçus pour votre paiement à { $app }, et une autre de ses annonces donne un montant différent. Le paiement est en cours de vérification. Ne payez pas à nouveau. { $app } le voit aussi : contactez-le en donnant la référence.
+customer-contradicting-text = { $other ->
+    [none] Le prestataire a annoncé { $received } reçus pour votre paiement à { $app }, et une autre de ses annonces donne un montant différent.
+   *[some] Le prestataire a annoncé { $received } reçus pour votre paiement à { $app }, et { $other } dans une autre annonce.
+} Le paiement est en cours de vérification. Ne payez pas à nouveau. { $app } le voit aussi : contactez-le en donnant la référence.
 customer-twice = Nous avons reçu plus d’un paiement pour votre commande chez { $app }
 customer-taken-back = Le prestataire a changé son annonce de votre paiement à { $app }
 customer-taken-back-text = Le prestataire avait annoncé { $received } reçus pour votre paiement à { $app }, puis a annoncé l’échec du paiement. Cela remplace tout message précédent au sujet de ce paiement. Ne payez pas à nouveau avant que { $app } ait vérifié le paiement : contactez-le en donnant la référence.
@@ -113,8 +119,14 @@ money-taken-back-payment = Le prestataire avait annoncé { $received } reçus, p
 money-taken-back-payout = Le prestataire avait annoncé l’envoi de { $received }, puis l’échec du versement ; { $asked } étaient demandés.
 money-partly-taken-back-payment = Les prestataires avaient annoncé { $received } reçus, puis ont annoncé l’échec d’une partie ; { $asked } étaient demandés.
 money-partly-taken-back-payout = Les prestataires avaient annoncé l’envoi de { $received }, puis l’échec d’une partie ; { $asked } étaient demandés.
-money-reported-payment = Le prestataire a annoncé comme reçu : { $received }, pour { $asked } demandés.
-money-reported-payout = Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
+money-reported-payment = { $other ->
+    [none] Le prestataire a annoncé comme reçu : { $received }, pour { $asked } demandés.
+   *[some] Le prestataire a annoncé comme reçu : { $received }, et { $other } dans une autre annonce, pour { $asked } demandés.
+}
+money-reported-payout = { $other ->
+    [none] Le prestataire a annoncé comme envoyé : { $received }, pour { $asked } demandés.
+   *[some] Le prestataire a annoncé comme envoyé : { $received }, et { $other } dans une autre annonce, pour { $asked } demandés.
+}
 money-disputed-payment = Ses annonces donnent des montants différents : comparez-les avec ses relevés avant de livrer ou de rendre quoi que ce soit, quoi qu’ait demandé un message précédent.
 money-disputed-payout = Ses annonces donnent des montants différents : comparez-les avec ses relevés avant d’envoyer à nouveau de l’argent ou d’en demander la restitution.
 money-return-payment = À rendre au client : { $received } en tout, moins ce que vous avez déjà rendu.
@@ -122,6 +134,7 @@ money-return-payout = Avant d’envoyer un autre versement, demandez la restitut
 money-and-unreadable = et un montant illisible
 amount-unreadable = un montant illisible
 money-unreadable = Le prestataire a annoncé de l’argent, d’un montant illisible.
+money-unreadable-back = Le prestataire avait annoncé de l’argent d’un montant illisible, puis en a annoncé l’échec.
 money-unknown = Il n’est pas encore certain que de l’argent ait circulé.
 
 label-received = { $kind ->
