@@ -7,7 +7,7 @@ use super::row::Callback;
 use super::verdict::{Hint, Verdict, apply, matched};
 use crate::engine::{Engine, EngineError};
 use crate::processing;
-use switchyard_core::limits::{CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW};
+use switchyard_core::limits::{CALLBACK_CROWD_PAUSE, CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW};
 use switchyard_core::transaction::{Attempt, AttemptState, Outcome, Transaction};
 
 /// Queries the provider. `None`: not possible before our own call about the attempt has ended.
@@ -38,12 +38,22 @@ pub(super) async fn ask(
         return end("The attempt has ended, and the provider was asked since.");
     }
     let asked_at = engine.clock().now();
+    // While the provider cannot answer, the callbacks about an attempt wait for one query.
+    let pause = asked_at.minus(CALLBACK_CROWD_PAUSE);
+    if engine.callbacks().was_unanswered_after(attempt.id, pause) {
+        return Ok(Some(later(engine, callback, why)));
+    }
     let verdict = match processing::query(engine, tx, attempt).await {
         money if money.reports_money() => apply(engine, tx, attempt, money).await,
         declined @ Outcome::Declined(_) if has_succeeded => {
             apply(engine, tx, attempt, declined).await
         }
-        Outcome::Unknown { .. } => return Ok(Some(later(engine, callback, why))),
+        Outcome::Unknown { .. } => {
+            engine
+                .callbacks()
+                .note_query_without_result(attempt.id, asked_at);
+            return Ok(Some(later(engine, callback, why)));
+        }
         _ if has_succeeded => end("The attempt has ended, and the provider does not take it back."),
         // The attempt may still collect money: no other attempt may start.
         found @ Outcome::Pending { .. } if attempt.state == AttemptState::NotSent => {

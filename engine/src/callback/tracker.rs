@@ -30,8 +30,8 @@ pub(crate) struct CallbackTracker {
     park: AtomicU64,
     /// Whether no callback was parked at startup.
     none_at_start: AtomicBool,
-    /// Time of the last query about each ended attempt. Set once the result has been processed.
-    heard: Mutex<HashMap<AttemptId, Timestamp>>,
+    /// Times of the last queries about each ended attempt.
+    asked: Mutex<HashMap<AttemptId, Queries>>,
     /// Of an attempt of a transaction with too many callbacks, the one that causes the next query,
     /// and its time.
     crowds: Mutex<HashMap<AttemptId, (CallbackId, Timestamp)>>,
@@ -46,6 +46,15 @@ struct Gauge {
     kept: HashMap<CallbackState, usize>,
     /// Of each state, the last of the oldest callbacks that are all verified.
     verified: HashMap<CallbackState, CallbackId>,
+}
+
+/// Times of the last queries about an ended attempt.
+#[derive(Clone, Copy, Default)]
+struct Queries {
+    /// The last one whose result is stored.
+    answered: Option<Timestamp>,
+    /// The last one without a result.
+    unanswered: Option<Timestamp>,
 }
 
 /// Reason to reject a callback on receipt.
@@ -65,7 +74,7 @@ impl Default for CallbackTracker {
             patience: Semaphore::new(CALLBACKS_AFTER_OUR_CALL),
             park: AtomicU64::new(0),
             none_at_start: AtomicBool::new(false),
-            heard: Mutex::default(),
+            asked: Mutex::default(),
             crowds: Mutex::default(),
         }
     }
@@ -108,17 +117,37 @@ impl CallbackTracker {
 
     /// Records that the result of a query about an ended attempt, sent at `at`, is stored.
     pub(super) fn note_query_result(&self, attempt: AttemptId, at: Timestamp) {
-        let mut heard = self.heard.lock();
-        if heard.len() >= CALLBACKS_REMEMBERED {
-            heard.clear();
+        self.note_query(attempt, |queries| queries.answered = Some(at));
+    }
+
+    /// Records that a query about an ended attempt, sent at `at`, had no result.
+    pub(super) fn note_query_without_result(&self, attempt: AttemptId, at: Timestamp) {
+        self.note_query(attempt, |queries| queries.unanswered = Some(at));
+    }
+
+    fn note_query(&self, attempt: AttemptId, note: impl FnOnce(&mut Queries)) {
+        let mut asked = self.asked.lock();
+        if asked.len() >= CALLBACKS_REMEMBERED {
+            asked.clear();
         }
-        heard.insert(attempt, at);
+        note(asked.entry(attempt).or_default());
     }
 
     /// Whether this process queried the provider at `since` or later and stored the result.
     pub(super) fn was_queried_since(&self, attempt: AttemptId, since: Timestamp) -> bool {
-        let heard = self.heard.lock();
-        heard.get(&attempt).is_some_and(|at| *at >= since)
+        self.queries(attempt).answered.is_some_and(|at| at >= since)
+    }
+
+    /// Whether this process queried the provider after `since` without a result.
+    pub(super) fn was_unanswered_after(&self, attempt: AttemptId, since: Timestamp) -> bool {
+        self.queries(attempt)
+            .unanswered
+            .is_some_and(|at| at > since)
+    }
+
+    fn queries(&self, attempt: AttemptId) -> Queries {
+        let asked = self.asked.lock();
+        asked.get(&attempt).copied().unwrap_or_default()
     }
 
     /// Time of the query about `attempts` that an unverified callback beyond the limit causes.

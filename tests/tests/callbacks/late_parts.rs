@@ -161,3 +161,38 @@ async fn money_that_an_unsigned_callback_reports_after_many_of_strangers_is_foun
     clock.advance(CALLBACK_CROWD_PAUSE);
     until_in_question(&fixture, id).await
 }
+
+/// Each callback is queried about on a schedule of its own only if the provider answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn callbacks_of_strangers_cause_few_queries_while_the_provider_cannot_answer()
+-> anyhow::Result<()> {
+    let provider = Provider::default();
+    let fixture = Fixture::misbehaving_at(&provider.start().await?).await?;
+    let id = fixture.confirmed("decline ch_6").await?;
+    until(&fixture, id, AttemptState::Declined).await?;
+    let hint = json!({
+        "reference": fixture.reference(id).await?, "status": "paid", "minor": 2_500,
+    });
+    for _ in 0..CALLBACKS_PER_TRANSACTION {
+        told(&fixture, hint.clone(), None).await?;
+    }
+    eventually("the provider is queried", SOON, async || {
+        Ok((provider.asked() > 0).then_some(()))
+    })
+    .await?;
+    let clock = &fixture.merchant.bench.clock;
+    let minute = 6 * CALLBACK_CROWD_PAUSE;
+    for _ in 0..minute.as_secs() {
+        clock.advance(Duration::from_secs(1));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let asked = provider.asked();
+    assert!((2..=8).contains(&asked), "{asked} queries in a minute");
+    provider.is_well.store(true, Ordering::SeqCst);
+    eventually("the money is found", SOON, async || {
+        clock.advance(CALLBACK_CROWD_PAUSE);
+        let is_known = !fixture.transaction(id).await?.surely_moved_no_money();
+        Ok(is_known.then_some(()))
+    })
+    .await
+}
