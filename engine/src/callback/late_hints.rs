@@ -38,7 +38,7 @@ pub(super) async fn ask(
         return end("The attempt has ended, and the provider was asked since.");
     }
     let asked_at = engine.clock().now();
-    // While the provider cannot answer, the callbacks about an attempt wait for one query.
+    // While the provider cannot answer, each callback in flight causes one query in a pause.
     let pause = asked_at.minus(CALLBACK_CROWD_PAUSE);
     if engine.callbacks().was_unanswered_after(attempt.id, pause) {
         return Ok(Some(later(engine, callback, why)));

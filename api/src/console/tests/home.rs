@@ -215,14 +215,20 @@ async fn what_needs_attention_is_shown_to_roles_that_may_see_it() {
         .unwrap();
     let path = world.in_app("home");
     let text = words(&world.get(&path, &owner).await);
-    assert!(text.contains("The provider took a success back"), "{text}");
+    assert!(
+        text.contains("The provider took reported money back"),
+        "{text}"
+    );
     assert!(
         text.contains(&format!("…{} is valid until", secret.last_four)),
         "{text}"
     );
     let finance = world.member(&owner, Role::Finance).await;
     let text = words(&world.get(&path, &finance).await);
-    assert!(text.contains("The provider took a success back"), "{text}");
+    assert!(
+        text.contains("The provider took reported money back"),
+        "{text}"
+    );
     assert!(!text.contains(&secret.last_four), "finance sees no keys");
 }
 

@@ -111,7 +111,10 @@ fn succeeded(
     if provider_id.is_none() && attempt.provider_id.is_none() {
         return Err(Refusal::ProviderIdNeeded);
     }
-    let success = Success::of(attempt, provider_id, Some(captured));
+    let success = Success {
+        is_by_person: true,
+        ..Success::of(attempt, provider_id, Some(captured))
+    };
     Ok(success::settle(tx, attempt, success, captured, context))
 }
 

@@ -10,7 +10,7 @@ use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
 use crate::transaction::outcome::Captured;
 
-/// Success as a provider reports it.
+/// Success as a provider reports it, or a person decides it.
 pub(super) struct Success {
     pub provider_id: Option<String>,
     pub provider_status: Option<String>,
@@ -20,6 +20,8 @@ pub(super) struct Success {
     /// or `captured` cannot be read. `None`: there is none.
     pub before: Option<Amount>,
     pub fees: Option<Amount>,
+    /// Whether a person decided between contradicting reports.
+    pub is_by_person: bool,
 }
 
 impl Success {
@@ -35,6 +37,7 @@ impl Success {
             provider_status: None,
             captured,
             fees: None,
+            is_by_person: false,
         }
     }
 
@@ -94,7 +97,7 @@ pub(super) fn settle(
     let part = charges::recorded_at(&attempt.charges, id).map(|place| &attempt.charges[place]);
     let differs = |amount: Amount| {
         let is_larger = amount > captured && amount > most;
-        is_larger || amount.currency() != captured.currency()
+        is_larger || (amount.currency() != captured.currency() && !success.is_by_person)
     };
     let same = part.filter(|part| part.amount.is_some_and(differs) && !part.is_taken_back);
     for charge in same.into_iter().chain(beside(attempt, id)) {
