@@ -443,10 +443,12 @@ fn change(write: impl FnOnce() -> Result<(), WriteFailed>) -> Result<(), WriteFa
 /// Closes a backend. Backends write when they are closed, and sled panics when it cannot; unwinding
 /// still closes its file.
 fn close(kv: Box<dyn Kv>, in_order: bool) {
-    let closed = contained(|| {
-        let finished = if in_order { kv.finish() } else { Ok(()) };
-        drop(kv);
-        finished
+    let closed = contained(|| match in_order {
+        true => kv.finish(),
+        false => {
+            drop(kv);
+            Ok(())
+        }
     });
     if let Err(error) = closed {
         tracing::warn!(store.reason = %error, "the store was not closed in order");

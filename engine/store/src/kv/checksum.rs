@@ -63,8 +63,8 @@ impl<K: Kv> Kv for WithChecksums<K> {
         self.0.verify_place()
     }
 
-    fn finish(&self) -> Result<(), KvError> {
-        self.0.finish()
+    fn finish(self: Box<Self>) -> Result<(), KvError> {
+        Box::new(self.0).finish()
     }
 }
 

@@ -52,9 +52,11 @@ pub(super) trait Kv: Send + Sync {
         Ok(())
     }
 
-    /// Empties the backend's log into its tables. The last call before a backend that has not
-    /// failed is closed.
-    fn finish(&self) -> Result<(), KvError> {
+    /// Closes a backend that has not failed, with its log emptied into its tables.
+    ///
+    /// # Errors
+    /// When the log was not emptied. Then it holds what the tables lack.
+    fn finish(self: Box<Self>) -> Result<(), KvError> {
         Ok(())
     }
 }

@@ -145,7 +145,16 @@ impl Sqlite {
                 connected?
             }
         };
-        let rows = read(&connection)?;
+        let rows = match read(&connection) {
+            // With an older index, the pages of different commits are read as those of one.
+            Err(damage) if damage.is_damage() => {
+                return Err(match self.verify_place() {
+                    Err(lost @ KvError::IndexNotInPlace) => lost,
+                    _ => damage,
+                });
+            }
+            rows => rows?,
+        };
         let mut readers = self.readers();
         if readers.len() < IDLE_READERS {
             readers.push(connection);
@@ -156,6 +165,10 @@ impl Sqlite {
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), KvError> {
         let mut writer = self.writer();
         self.verify_files(&writer)?;
+        // What the index lacks is not moved, and is lost when the log is restarted.
+        if writer.log.may_move(&writer.connection)? {
+            self.verify_index(&writer)?;
+        }
         let Writer {
             connection,
             log,
@@ -190,6 +203,27 @@ impl Sqlite {
             Err(lost @ KvError::NotInPlace(_)) => Err(lost),
             _ => Ok(()),
         }
+    }
+
+    /// Compares the last commit group as the writer and as a new connection see it. The pages that
+    /// the writer has in its memory are right whatever is in the index.
+    ///
+    /// # Errors
+    /// [`KvError::IndexNotInPlace`] when they differ, or one of them cannot be read.
+    fn verify_index(&self, writer: &Writer) -> Result<(), KvError> {
+        let new = self.database.connect_reader();
+        let seen = [
+            last_group(&writer.connection),
+            new.and_then(|connection| last_group(&connection)),
+        ];
+        for group in seen {
+            match group {
+                Ok(group) if group == writer.last => {}
+                Err(error) if !error.is_damage() => return Err(error),
+                Ok(_) | Err(_) => return Err(self.files.lose_index()),
+            }
+        }
+        Ok(())
     }
 
     fn verify_files(&self, writer: &Writer) -> Result<(), KvError> {
@@ -252,21 +286,31 @@ impl Kv for Sqlite {
     fn verify_place(&self) -> Result<(), KvError> {
         let writer = self.writer();
         self.verify_files(&writer)?;
-        match last_group(&writer.connection)? == writer.last {
-            true => Ok(()),
-            false => Err(self.files.lose_index()),
-        }
+        self.verify_index(&writer)
     }
 
-    fn finish(&self) -> Result<(), KvError> {
-        // With an older end the log would be emptied before all of it is moved.
+    fn finish(self: Box<Self>) -> Result<(), KvError> {
         self.verify_place()?;
-        self.readers().clear();
-        let mut writer = self.writer();
+        let Self {
+            database,
+            writer,
+            readers,
+            files,
+        } = *self;
         let Writer {
-            connection, log, ..
-        } = &mut *writer;
-        log.finish(connection)
+            connection,
+            log,
+            last,
+        } = writer.into_inner();
+        log.finish();
+        drop((readers, connection, files));
+        // The first connection makes the index anew, from the log: the one of before may have been
+        // overwritten. What an index lacks would be lost with the log.
+        let connection = database.connect_writer(false)?;
+        match last_group(&connection)? == last {
+            true => log::empty(&connection),
+            false => Err(KvError::IndexNotInPlace),
+        }
     }
 }
 
@@ -530,7 +574,6 @@ mod tests {
         let path = directory.path().join("sqlite");
         let backend = Sqlite::open(&path, CACHE, Arc::default()).unwrap();
         backend.write(&[put(b"a", b"1")]).unwrap();
-        backend.finish().unwrap();
         let file = path.join(FILE).display().to_string();
         let is_mapped = || {
             let maps = fs::read_to_string("/proc/self/maps").unwrap();

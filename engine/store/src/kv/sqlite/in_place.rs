@@ -18,6 +18,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -58,8 +59,12 @@ pub(super) enum Opener {
 /// A database that this process has open, or had.
 struct UsedDatabase {
     files: Weak<InPlace>,
+    index: Option<MadeFile>,
     is_index_lost: Arc<AtomicBool>,
 }
+
+/// A file, and when it was made if the file system tells: numbers of files are used again.
+type MadeFile = (FileIdentity, Option<SystemTime>);
 
 /// The databases of this process, by the identity of their files.
 static USED: Mutex<BTreeMap<FileIdentity, UsedDatabase>> = Mutex::new(BTreeMap::new());
@@ -78,7 +83,7 @@ impl InPlace {
         let mut used = USED.lock();
         used.retain(|_, database| database.is_used());
         let database = identity_of(&fs::metadata(database_of(folder))?);
-        let mut is_lost = false;
+        let mut lost = None;
         if let Some(used) = used.get(&database) {
             if let Some(files) = used.files.upgrade() {
                 files.verify()?;
@@ -86,15 +91,15 @@ impl InPlace {
                 files.verify()?;
                 return Ok((connection, files));
             }
-            is_lost = used.is_index_lost.load(Ordering::Relaxed);
+            let is_lost = used.is_index_lost.load(Ordering::Relaxed);
+            lost = used.index.filter(|_| is_lost);
         }
-        match opener {
-            Opener::Server if is_lost => remove_file(&index_of(folder))?,
-            Opener::BesideServer if is_lost => return Err(KvError::IndexNotInPlace),
-            Opener::Server | Opener::BesideServer | Opener::Alone => {}
+        if lost.is_some() && opener == Opener::Server {
+            remove_file(&index_of(folder))?;
         }
-        let index = found(&index_of(folder))?.map(|index| identity_of(&index));
-        if index.is_none() && opener == Opener::BesideServer {
+        let made = || found(&index_of(folder)).map(|index| index.map(|index| made_file(&index)));
+        let index = made()?;
+        if (index.is_none() || index == lost) && opener == Opener::BesideServer {
             return Err(KvError::IndexNotInPlace);
         }
         let connection = connect()?;
@@ -102,11 +107,12 @@ impl InPlace {
         if !files.database.is(database) {
             return Err(files.database.fault("was replaced"));
         }
-        if index.is_some_and(|index| !files.index.is(index)) {
+        if index.is_some_and(|(index, _)| !files.index.is(index)) {
             return Err(KvError::IndexNotInPlace);
         }
         let of_process = UsedDatabase {
             files: Arc::downgrade(&files),
+            index: made()?,
             is_index_lost: files.is_index_lost.clone(),
         };
         used.insert(database, of_process);
@@ -168,6 +174,10 @@ impl InPlace {
     }
 }
 
+fn made_file(file: &fs::Metadata) -> MadeFile {
+    (identity_of(file), file.created().ok())
+}
+
 impl UsedDatabase {
     /// Whether a connection is open, or must know that the index was lost.
     fn is_used(&self) -> bool {
@@ -177,12 +187,17 @@ impl UsedDatabase {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt as _;
     use std::path::PathBuf;
 
     use super::super::Sqlite;
     use super::super::reader::{Access, Reader};
     use super::*;
-    use crate::kv::Kv as _;
+    use crate::Direction;
+    use crate::batch::Change;
+    use crate::kv::{Kv as _, Scan};
+    use crate::point::SEQUENCE_KEY;
+    use crate::table::Table;
 
     fn opened(path: &Path) -> Result<Sqlite, KvError> {
         Sqlite::open(path, 8 * 1024 * 1024, Arc::default())
@@ -269,4 +284,71 @@ mod tests {
         assert!(!index.exists());
         Reader::open(&path, Access::Stopped).unwrap();
     }
+
+    /// Overwrites the index in place with an older one, from `at` on.
+    fn overwrite(path: &Path, older: &[u8], at: usize) {
+        let mut index = fs::read(index_of(path)).unwrap();
+        index.truncate(older.len());
+        index[at..].copy_from_slice(&older[at..]);
+        let file = fs::File::options().write(true).open(index_of(path));
+        file.unwrap().write_all_at(&index, 0).unwrap();
+    }
+
+    fn put(backend: &Sqlite, number: u32) {
+        let (group, key) = (number.to_be_bytes(), format!("{number:04}"));
+        let value = vec![7; 20_000];
+        let change = |table, key, value| Change {
+            table,
+            key,
+            value: Some(value),
+        };
+        let changes = [
+            change(Table::Event, key.as_bytes(), &value),
+            change(Table::Meta, SEQUENCE_KEY, &group),
+        ];
+        backend.write(&changes).unwrap();
+    }
+
+    fn count(backend: &Sqlite) -> usize {
+        let all = Scan {
+            table: Table::Event,
+            from: b"",
+            to: b"z",
+            direction: Direction::Forward,
+            limit: 1_000,
+        };
+        backend.scan(&all).unwrap().len()
+    }
+
+    /// The next commit writes the newest header into the older index, which lacks commits then.
+    #[test]
+    fn a_stop_in_order_moves_commits_that_an_overwritten_index_lacks() {
+        let (_directory, path, backend) = filled();
+        (0..20).for_each(|number| put(&backend, number));
+        let older = fs::read(index_of(&path)).unwrap();
+        (20..40).for_each(|number| put(&backend, number));
+        overwrite(&path, &older, INDEX_HEADER_BYTES);
+        put(&backend, 40);
+        Box::new(backend).finish().unwrap();
+        assert_eq!(fs::metadata(frames::log_of(&path)).unwrap().len(), 0);
+        assert_eq!(count(&opened(&path).unwrap()), 41);
+    }
+
+    #[test]
+    fn an_older_index_of_an_idle_database_is_lost_and_no_damage() {
+        let (_directory, path, backend) = filled();
+        (0..20).for_each(|number| put(&backend, number));
+        let older = fs::read(index_of(&path)).unwrap();
+        (20..40).for_each(|number| put(&backend, number));
+        overwrite(&path, &older, 0);
+        assert!(matches!(
+            backend.verify_place(),
+            Err(KvError::IndexNotInPlace)
+        ));
+        drop(backend);
+        assert_eq!(count(&opened(&path).unwrap()), 40);
+    }
+
+    /// Length of the two headers and of the checkpoint's part of an index.
+    const INDEX_HEADER_BYTES: usize = 136;
 }

@@ -113,12 +113,18 @@ impl Log {
         Ok(())
     }
 
-    /// Ends the thread and leaves nothing in the log.
-    pub(super) fn finish(&mut self, writer: &Connection) -> Result<(), KvError> {
+    /// Whether the next commit may move pages of the log, or restart it.
+    pub(super) fn may_move(&self, writer: &Connection) -> Result<bool, KvError> {
+        Ok(match self.state.load(Ordering::Acquire) {
+            GROWS => self.pages(writer)? >= self.move_at,
+            state => state == MOVED,
+        })
+    }
+
+    /// Ends the thread. The log is to be emptied then.
+    pub(super) fn finish(mut self) {
         self.stop();
-        writer.busy_timeout(LAST_READERS)?;
         self.tail.keep();
-        empty(writer)
     }
 
     fn stop(&mut self) {
@@ -137,6 +143,7 @@ impl Drop for Log {
 
 /// Moves all pages of the log into the database and leaves nothing in it.
 pub(super) fn empty(connection: &Connection) -> Result<(), KvError> {
+    connection.busy_timeout(LAST_READERS)?;
     match checkpoint(connection, CheckpointMode::TRUNCATE)? {
         true => Ok(()),
         false => Err(KvError::Failed(
