@@ -323,6 +323,10 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     };
     let charge = &mut charges[place];
     charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
+    // Reports that contradict each other may be delivered again, in any order.
+    if amount.is_some() && charge.contradicting == amount && !charge.is_taken_back {
+        return;
+    }
     let was_part = charge.is_part;
     charge.is_part &= is_part;
     // After a reversal any other amount of a finished charge is money again.
@@ -333,6 +337,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     };
     let contradicting = match (is_part, amount) {
         _ if is_in_other_currency(amount, charge.amount) => charge.amount,
+        _ if is_in_other_currency(charge.contradicting, counts) => charge.contradicting,
         (true, _) if counts == charge.amount => charge.contradicting,
         (true, _) => charge.amount.filter(|_| !charge.is_part),
         (false, Some(_)) => {

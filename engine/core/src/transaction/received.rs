@@ -180,10 +180,14 @@ impl Transaction {
             || self.cases.iter().any(is_contradicting)
     }
 
-    /// Amounts of reports that contradict the received sum, each once. One that is a charge of its
-    /// own is a part of that sum.
+    /// Amounts of reports that contradict the received sum of one charge, each once. None after a
+    /// person has closed each case, or money was taken back.
     pub fn contradicting_amounts(&self) -> Vec<Amount> {
         let mut amounts = Vec::new();
+        let is_back = self.taken_back() != TakenBack::Nothing;
+        if is_back || self.has_several_charges() || self.attention().is_none() {
+            return amounts;
+        }
         let mut add = |charge: &Charge, amount: Option<Amount>| {
             let other = amount.filter(|_| charge.amount != amount);
             let other = other.filter(|other| !amounts.contains(other));
@@ -196,7 +200,8 @@ impl Transaction {
                 let mut exact = attempt.charges.iter().filter(|one| one.id.as_deref() == id);
                 let is_about = exact.next().unwrap_or(charge) == charge && charge.is_under(id);
                 let is_contradicting = case.reason == CaseReason::ContradictingSuccess;
-                is_contradicting && is_about && case.reference == attempt.reference
+                let is_open = is_contradicting && case.closed.is_none();
+                is_open && is_about && case.reference == attempt.reference
             };
             for case in self.cases.iter().filter(is_of) {
                 add(charge, case.amount);

@@ -414,6 +414,18 @@ fn amount_differs(
         poll_after: None,
     };
     let mut events = in_doubt(attempt, doubt, context);
-    events.extend(cases::open(tx, attempt, evidence, context));
+    if !is_known_contradiction(tx, attempt, success) {
+        events.extend(cases::open(tx, attempt, evidence, context));
+    }
     events
+}
+
+/// Whether a report of the amount that contradicts a charge is delivered again: its case names both.
+fn is_known_contradiction(tx: &Transaction, attempt: &Attempt, success: &Success) -> bool {
+    let id = success.provider_id.as_deref();
+    let mut charges = attempt.charges.iter().filter(|charge| charge.is_under(id));
+    let is_it = |charge: &Charge| {
+        charge.is_disputed() && !charge.is_taken_back && charge.contradicting == success.captured
+    };
+    charges.any(is_it) && has_case_about_sum(tx, attempt)
 }

@@ -225,8 +225,10 @@ fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
     let paid = tx.attempts.iter().filter(settled);
     let paid: Vec<_> = paid.filter(|one| money_was_reported(tx, one)).collect();
     let mut standing = paid.iter().flat_map(|one| &one.charges);
-    // By the person's word, no money moved that only reports without a readable amount tell of.
-    let has_sum = standing.any(|charge| !charge.is_taken_back && charge.amount.is_some());
+    // By the person's word, no money moved that only reports tell of which cannot be read or
+    // contradict each other.
+    let has_sum = standing
+        .any(|charge| !charge.is_taken_back && charge.amount.is_some() && !charge.is_disputed());
     match tx.kind() {
         _ if !paid.is_empty() && paid.iter().all(|one| tx.is_taken_back(one)) => {
             "The provider took back the money that it had reported."

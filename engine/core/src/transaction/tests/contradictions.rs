@@ -383,9 +383,46 @@ fn the_amounts_that_contradict_the_received_sum_are_known() {
         ),
         (
             vec![usd("P1", 2_500), usd("P2", 2_000), usd("P1", 1_000)],
-            vec![amount(1_000)],
+            vec![],
         ),
     ] {
         assert_eq!(open(&reports), others, "{reports:?}");
     }
+}
+
+#[test]
+fn reports_of_two_currencies_that_are_repeated_in_turn_are_news_once() {
+    let euros = Amount::from_minor(2_000, Currency::from_code("EUR").unwrap());
+    for is_late in [false, true] {
+        let (mut world, first) = match is_late {
+            true => {
+                let (world, [first, _]) = second_attempt(declined(false));
+                (world, first)
+            }
+            false => {
+                let mut world = World::payment_with(3);
+                world.apply(confirm(1)).unwrap();
+                let first = world.current();
+                (world, first)
+            }
+        };
+        tell(&mut world, first, [usd("P1", 2_000), reported("P1", euros)]);
+        let cases = world.tx.cases.clone();
+        for _ in 0..4 {
+            tell(&mut world, first, [usd("P1", 2_000), reported("P1", euros)]);
+        }
+        assert_eq!(world.tx.cases, cases, "late: {is_late}");
+        assert_eq!(world.tx.contradicting_amounts(), [amount(2_000)]);
+    }
+}
+
+#[test]
+fn a_failure_by_a_person_asks_to_return_no_disputed_sum() {
+    let (mut world, [first, _]) = second_attempt(declined(false));
+    tell(&mut world, first, [usd("P1", 2_000), usd("P1", 1_500)]);
+    assert_eq!(world.tx.contradicting_amounts(), [amount(1_500)]);
+    world.apply(resolve_failed()).unwrap();
+    let said = failure_message(&world);
+    assert_eq!(said, "It was recorded as failed after a review.");
+    assert_eq!(world.tx.contradicting_amounts(), []);
 }
