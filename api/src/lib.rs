@@ -21,6 +21,7 @@ pub mod frame;
 pub mod fuzzing;
 pub mod geoip;
 pub mod iso_timestamp;
+mod key_changes;
 pub mod merchant;
 pub mod openapi;
 pub mod operations;

@@ -2,15 +2,16 @@
 //! one that shows it.
 
 use axum::extract::State;
-use serde_json::{Value, json};
 use switchyard_core::ids::KeyId;
-use switchyard_engine::access::ListedKey;
+use switchyard_engine::access::{KeyRequest, ListedKey};
 use switchyard_users::Action;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::contract::settings::NewKey;
 use super::place::InScope;
+use crate::error::ApiError;
+use crate::key_changes::{self, NotChanged};
 use crate::openapi::Success;
 use crate::operator::contract::Nothing;
 use crate::operator::contract::keys::{Key, KeyRoll};
@@ -56,10 +57,14 @@ async fn list(State(state): State<ApiState>, scope: InScope) -> Answer {
 )]
 async fn create(State(state): State<ApiState>, scope: InScope, Body(new): Body<NewKey>) -> Answer {
     let permit = scope.place.permit(Action::ManageKeys)?;
-    let access = state.engine().access();
-    let made = access.create_key(scope.app.id, scope.environment, new.kind, new.name);
-    let made = made.await?;
-    scope.place.audit(permit.entry(made.key.id)).await?;
+    let request = KeyRequest {
+        app: scope.app.id,
+        environment: scope.environment,
+        kind: new.kind,
+        name: new.name,
+    };
+    let (access, users) = (state.engine().access(), scope.place.users());
+    let made = key_changes::create(access, users, &permit, request).await?;
     keys::made("Key created successfully", made)
 }
 
@@ -77,12 +82,10 @@ async fn create(State(state): State<ApiState>, scope: InScope, Body(new): Body<N
 )]
 async fn roll(State(state): State<ApiState>, scope: InScope, Body(roll): Body<KeyRoll>) -> Answer {
     let permit = scope.place.permit(Action::ManageKeys)?;
-    let old = one_of_scope(&state, &scope)?.key.id;
+    let old = one_of_scope(&state, &scope)?;
     let grace = roll.grace.map_or(keys::DEFAULT_GRACE, |grace| grace.0);
-    let made = state.engine().access().roll_key(old, grace).await?;
-    let after = json!({ "rolled_to": made.key.id, "grace_s": grace.as_secs() });
-    let entry = permit.entry(old).changing(Value::Null, after);
-    scope.place.audit(entry).await?;
+    let (access, users) = (state.engine().access(), scope.place.users());
+    let made = key_changes::roll(access, users, &permit, &old, grace).await?;
     keys::made("Key rolled successfully", made)
 }
 
@@ -99,12 +102,20 @@ async fn roll(State(state): State<ApiState>, scope: InScope, Body(roll): Body<Ke
 async fn delete(State(state): State<ApiState>, scope: InScope) -> Answer {
     let permit = scope.place.permit(Action::ManageKeys)?;
     let listed = one_of_scope(&state, &scope)?;
-    let id = listed.key.id;
-    state.engine().access().delete_key(id).await?;
-    let before = json!({ "key": Key::from(&listed).shown_as });
-    let entry = permit.entry(id).changing(before, Value::Null);
-    scope.place.audit(entry).await?;
+    let (access, users) = (state.engine().access(), scope.place.users());
+    let shown_as = Key::from(&listed).shown_as;
+    key_changes::delete(access, users, &permit, &listed, &shown_as).await?;
     done("Key deleted successfully")
+}
+
+impl From<NotChanged> for Refused {
+    fn from(why: NotChanged) -> Self {
+        match why {
+            NotChanged::Users(error) => error.into(),
+            NotChanged::Key(error) => error.into(),
+            NotChanged::Stopping => ApiError::unavailable().into(),
+        }
+    }
 }
 
 /// Keys of the app in the environment.

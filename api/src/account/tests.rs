@@ -142,6 +142,22 @@ fn filled(path: &str, objects: &Objects) -> String {
     }
 }
 
+/// The users of an engine's store, as a process loads them.
+async fn users_of(test: &TestEngine) -> Users {
+    let users = Users::load(
+        test.engine.store().clone(),
+        Arc::new(NoSealer),
+        test.clock.clone(),
+        test.engine.ids().clone(),
+        Options {
+            second_factor: SecondFactor::Optional,
+            password_cost: PasswordCost::MINIMUM,
+            ..Options::default()
+        },
+    );
+    users.await.unwrap()
+}
+
 impl World {
     async fn new() -> Self {
         Self::on(TestEngineBuilder::with(Gateways::default())).await
@@ -149,18 +165,7 @@ impl World {
 
     async fn on(wanted: TestEngineBuilder) -> Self {
         let test = wanted.start().await;
-        let users = Users::load(
-            test.engine.store().clone(),
-            Arc::new(NoSealer),
-            test.clock.clone(),
-            test.engine.ids().clone(),
-            Options {
-                second_factor: SecondFactor::Optional,
-                password_cost: PasswordCost::MINIMUM,
-                ..Options::default()
-            },
-        );
-        let users = users.await.unwrap();
+        let users = users_of(&test).await;
         let access = ConsoleAccess {
             users: users.clone(),
             url: "http://127.0.0.1:8080".to_owned(),

@@ -75,6 +75,15 @@ pub struct NewKey {
     pub secret: Secret<String>,
 }
 
+/// Key to make.
+#[derive(Clone, Debug)]
+pub struct KeyRequest {
+    pub app: AppId,
+    pub environment: Environment,
+    pub kind: KeyKind,
+    pub name: Option<String>,
+}
+
 /// A key as a list shows it.
 #[derive(Clone, Debug)]
 pub struct ListedKey {
@@ -105,6 +114,35 @@ impl Access {
         kind: KeyKind,
         name: Option<String>,
     ) -> Result<NewKey, AccessError> {
+        let new = KeyRequest {
+            app,
+            environment,
+            kind,
+            name,
+        };
+        self.create_key_with(self.new_key_id(), new, Batch::new())
+            .await
+    }
+
+    /// An id for a key that is not made yet.
+    pub fn new_key_id(&self) -> KeyId {
+        KeyId::new(self.0.ids.ulid(self.0.clock.now()))
+    }
+
+    /// Makes a key with an id of [`Self::new_key_id`]. `also`: rows of the caller that are committed
+    /// with it.
+    pub async fn create_key_with(
+        &self,
+        id: KeyId,
+        request: KeyRequest,
+        also: Batch,
+    ) -> Result<NewKey, AccessError> {
+        let KeyRequest {
+            app,
+            environment,
+            kind,
+            name,
+        } = request;
         if let Some(name) = &name {
             text::name("name", name)?;
         }
@@ -112,8 +150,8 @@ impl Access {
         if self.keys(app)?.len() >= KEYS_PER_APP {
             return Err(AccessError::TooManyKeys(KEYS_PER_APP));
         }
-        let new = self.make_key(app, environment, kind, name);
-        let mut batch = Batch::new();
+        let new = self.make_key(id, app, environment, kind, name);
+        let mut batch = also;
         rows::put(&mut batch, Kind::Key, new.key.id, &*new.key)?;
         let row = new.key.clone();
         gate.commit(batch, move |set| {
@@ -126,6 +164,19 @@ impl Access {
     /// Makes a key like this one. The old one stays valid for `grace` (at most [`KEY_GRACE`]); for
     /// zero it is deleted at once.
     pub async fn roll_key(&self, id: KeyId, grace: Duration) -> Result<NewKey, AccessError> {
+        self.roll_key_with(id, self.new_key_id(), grace, Batch::new())
+            .await
+    }
+
+    /// The same. `new`: id of the new key, of [`Self::new_key_id`]. `also`: rows of the caller that
+    /// are committed with it.
+    pub async fn roll_key_with(
+        &self,
+        id: KeyId,
+        new: KeyId,
+        grace: Duration,
+        also: Batch,
+    ) -> Result<NewKey, AccessError> {
         if grace > KEY_GRACE {
             return Err(AccessError::invalid(
                 "grace",
@@ -135,7 +186,7 @@ impl Access {
         let gate = self.gate().await;
         let now = self.0.clock.now();
         let old = self.valid_key(id, now)?;
-        let new = self.make_key(old.app, old.environment, old.kind, old.name.clone());
+        let new = self.make_key(new, old.app, old.environment, old.kind, old.name.clone());
         let end = old
             .expires_at
             .map_or(now.plus(grace), |end| end.min(now.plus(grace)));
@@ -145,7 +196,7 @@ impl Access {
         });
         let over = self.expired_keys(old.app, now);
 
-        let mut batch = Batch::new();
+        let mut batch = also;
         rows::put(&mut batch, Kind::Key, new.key.id, &*new.key)?;
         rows::put(&mut batch, Kind::Key, old.id, &*old)?;
         for key in &over {
@@ -170,12 +221,17 @@ impl Access {
 
     /// Revokes a key.
     pub async fn delete_key(&self, id: KeyId) -> Result<(), AccessError> {
+        self.delete_key_with(id, Batch::new()).await
+    }
+
+    /// The same. `also`: rows of the caller that are committed with it.
+    pub async fn delete_key_with(&self, id: KeyId, also: Batch) -> Result<(), AccessError> {
         let gate = self.gate().await;
         let key = self
             .key(id)
             .ok_or_else(|| AccessError::not_found("key", id))?
             .key;
-        let mut batch = Batch::new();
+        let mut batch = also;
         rows::delete(&mut batch, Kind::Key, id);
         gate.commit(batch, move |set| set.remove_key(&key)).await?;
         self.0.limiter.forget(id);
@@ -184,6 +240,7 @@ impl Access {
 
     fn make_key(
         &self,
+        id: KeyId,
         app: AppId,
         environment: Environment,
         kind: KeyKind,
@@ -196,7 +253,7 @@ impl Access {
             &self.0.ids,
         );
         let key = Arc::new(Key {
-            id: KeyId::new(self.0.ids.ulid(now)),
+            id,
             app,
             environment,
             kind,

@@ -50,7 +50,7 @@ pub use self::branding::Picture;
 pub use self::connection::{Connection, ConnectionChange, Deletion, NewConnection};
 pub use self::error::{AccessError, Unauthorized};
 pub use self::installation::{InstallationVault, UserSecret};
-pub use self::key::{Key, KeyKind, ListedKey, NewKey};
+pub use self::key::{Key, KeyKind, KeyRequest, ListedKey, NewKey};
 pub use self::limits::{AmountLimit, ConnectionLimits};
 pub use self::logo::{Logo, LogoError};
 pub use self::master_key::{MasterKey, MasterKeyError};

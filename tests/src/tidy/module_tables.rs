@@ -274,6 +274,7 @@ pub(super) const API: &[Uses] = &[
             "envelope",
             "error",
             "iso_timestamp",
+            "key_changes",
             "merchant",
             "openapi",
             "operations",
@@ -324,6 +325,7 @@ pub(super) const API: &[Uses] = &[
             "error",
             "export",
             "frame",
+            "key_changes",
             "merchant",
             "operations",
             "operator",
@@ -357,6 +359,7 @@ pub(super) const API: &[Uses] = &[
     ),
     ("geoip", &[]),
     ("iso_timestamp", &[]),
+    ("key_changes", &[]),
     (
         "merchant",
         &[

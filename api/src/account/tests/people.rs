@@ -7,7 +7,7 @@ use switchyard_engine::testing::{TestEngineBuilder, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_users::{Action, allows, requires_recent_authentication};
 
-use super::{PASSWORD, Shown, World, operations};
+use super::{PASSWORD, Shown, World, operations, users_of};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_shrinks_with_the_role_of_its_user_and_ends_without_an_action() {
@@ -80,6 +80,53 @@ async fn a_change_has_an_entry_of_the_audit_log_with_the_token_and_without_the_s
     assert_eq!(rolled["actor"], "Ada Lovelace");
     about("view_payments", "refused").expect("the refusal");
     assert!(!log.to_string().contains(secret), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_not_changed_without_its_entry_of_the_audit_log() {
+    let world = World::new().await;
+    world.owner("owner@example.com", world.account()).await;
+    let owner = world.session("owner@example.com").await;
+    let keys = world.in_scope("keys");
+    let list = world.get(&keys, &owner).await;
+    let first = list[0]["id"].as_str().unwrap();
+    let one = format!("{keys}/{first}");
+    let roll = format!("{one}/roll");
+    let changes = [
+        ("POST", keys.as_str(), json!({ "kind": "secret" }), 201),
+        ("POST", roll.as_str(), json!({ "grace": "1h" }), 201),
+        ("DELETE", one.as_str(), Value::Null, 200),
+    ];
+    for (method, path, body, done) in changes {
+        let before = world.get(&keys, &owner).await;
+        // Another process has written an entry: the next one of this process is refused.
+        let other = users_of(&world.test).await;
+        let entry = switchyard_users::NewEntry::new(
+            switchyard_users::Actor::System,
+            &switchyard_users::Origin::default(),
+            "test",
+            "store",
+        );
+        let written = other.commit_audited(Default::default(), vec![entry]).await;
+        written.unwrap();
+        let refused = world.call(method, path, &owner, body.clone()).await;
+        assert_eq!(
+            (refused.0, refused.code()),
+            (409, "resource_changed"),
+            "{path}"
+        );
+        let after = world.get(&keys, &owner).await;
+        assert_eq!(
+            after, before,
+            "{method} {path}: the key is not changed either"
+        );
+        let made = world.call(method, path, &owner, body).await;
+        assert_eq!(made.0, done, "{}", made.1);
+        assert_ne!(world.get(&keys, &owner).await, before);
+    }
+    let log = world.in_account("audit?action=manage_keys");
+    let log = world.get(&log, &owner).await;
+    assert_eq!(log["entries"].as_array().unwrap().len(), 3, "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

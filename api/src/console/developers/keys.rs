@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use switchyard_core::ids::KeyId;
 use switchyard_core::secret::Secret;
-use switchyard_engine::access::{KeyKind, ListedKey, NewKey};
+use switchyard_engine::access::{AccessError, KeyKind, KeyRequest, ListedKey, NewKey};
 use switchyard_users::Action;
 
 use super::super::form::{FieldError, Fields, Sent};
@@ -17,6 +17,7 @@ use super::super::page::{Failed, Page, Scope, Scoped};
 use super::super::text::Text;
 use super::super::{answer, shown};
 use super::field_error;
+use crate::key_changes::{self, NotChanged};
 
 #[derive(Template)]
 #[template(path = "console/keys.html")]
@@ -123,17 +124,20 @@ async fn create_key(page: &Page, fields: &mut Fields) -> Result<Response, Failed
         _ => KeyKind::Secret,
     };
     let name = fields.text("name");
-    let named = (!name.is_empty()).then(|| name.to_owned());
-    let access = page.state.engine().access();
-    let created = access.create_key(scope.app.id, scope.environment, kind, named);
-    match created.await {
+    let request = KeyRequest {
+        app: scope.app.id,
+        environment: scope.environment,
+        kind,
+        name: (!name.is_empty()).then(|| name.to_owned()),
+    };
+    let (access, users) = (page.state.engine().access(), page.state.users());
+    match key_changes::create(access, users, &permit, request).await {
         Ok(made) => {
             fields.took_effect();
-            page.audit(permit.entry(made.key.id)).await?;
             Ok(made_page(page, made, "console-key-made", None))
         }
-        Err(error) => {
-            let error = field_error(error, page.text())?;
+        Err(why) => {
+            let error = field_error(of_key(why)?, page.text())?;
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             Ok(new_page(page, status, (name, kind), Some(error)))
         }
@@ -180,15 +184,11 @@ async fn roll(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Fa
     let permit = page.permit(Action::ManageKeys)?;
     let listed = one_of_scope(page, id)?;
     let grace = fields.text("grace").parse().unwrap_or(DEFAULT_GRACE);
-    let access = page.state.engine().access();
-    let rolled = access.roll_key(listed.key.id, Duration::from_secs(grace));
-    match rolled.await {
+    let (access, users) = (page.state.engine().access(), page.state.users());
+    let after = Duration::from_secs(grace);
+    match key_changes::roll(access, users, &permit, &listed, after).await {
         Ok(made) => {
             fields.took_effect();
-            let entry = permit.entry(listed.key.id);
-            let after = serde_json::json!({"rolled_to": made.key.id, "grace_s": grace});
-            page.audit(entry.changing(serde_json::Value::Null, after))
-                .await?;
             let note = page.text().with(
                 "console-key-rolled-text",
                 &[
@@ -198,8 +198,8 @@ async fn roll(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Fa
             );
             Ok(made_page(page, made, "console-key-rolled", Some(note)))
         }
-        Err(error) => {
-            let error = field_error(error, page.text())?;
+        Err(why) => {
+            let error = field_error(of_key(why)?, page.text())?;
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             Ok(key_page(page, status, &listed, Some(error)))
         }
@@ -215,17 +215,22 @@ async fn delete(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, 
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         return Ok(key_page(page, status, &listed, error));
     }
-    let access = page.state.engine().access();
-    let deleted = access.delete_key(listed.key.id).await;
-    if let Err(error) = deleted {
-        field_error(error, page.text())?;
+    let (access, users) = (page.state.engine().access(), page.state.users());
+    let deleted = key_changes::delete(access, users, &permit, &listed, &shape(&listed)).await;
+    if let Err(why) = deleted {
+        field_error(of_key(why)?, page.text())?;
     }
     fields.took_effect();
-    let before = serde_json::json!({"key": shape(&listed)});
-    let entry = permit.entry(listed.key.id);
-    page.audit(entry.changing(before, serde_json::Value::Null))
-        .await?;
     Ok(page.go(&page.in_scope("keys?done=key-deleted")))
+}
+
+/// The refusal of a change of a key. A failure of another kind has a page of its own.
+fn of_key(why: NotChanged) -> Result<AccessError, Failed> {
+    match why {
+        NotChanged::Key(error) => Ok(error),
+        NotChanged::Users(error) => Err(error.into()),
+        NotChanged::Stopping => Err(Failed::Unavailable),
+    }
 }
 
 fn key_page(
