@@ -690,6 +690,7 @@ console-case-close = Close the case
 console-case-close-text = Closing a case moves no money and changes no status. Return or collect the money first where the case asks for it.
 console-case-close-proposal = Closing a case moves no money and changes no status. Return or collect the money first where the case asks for it. A second operator approves the closing before it takes effect.
 console-case-close-propose = Send for approval
+console-case-changed-since = The case has changed since the proposal. Reject it and propose the closing again. Nothing was changed.
 console-case-changed = The case has changed since you opened this page. Read it again before you approve. Nothing was changed.
 console-accounts = Accounts
 console-accounts-no-apps = The account has no app.

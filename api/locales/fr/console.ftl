@@ -690,6 +690,7 @@ console-case-close = Clore le dossier
 console-case-close-text = Clore un dossier ne déplace pas d’argent et ne change aucun statut. Rendez ou encaissez d’abord l’argent si le dossier le demande.
 console-case-close-proposal = Clore un dossier ne déplace pas d’argent et ne change aucun statut. Rendez ou encaissez d’abord l’argent si le dossier le demande. Un second opérateur approuve la clôture avant qu’elle prenne effet.
 console-case-close-propose = Envoyer pour approbation
+console-case-changed-since = Le dossier a changé depuis la proposition. Rejetez-la et proposez de nouveau la clôture. Rien n’a été changé.
 console-case-changed = Le dossier a changé depuis l’ouverture de cette page. Relisez-le avant d’approuver. Rien n’a été changé.
 console-accounts = Comptes
 console-accounts-no-apps = Le compte n’a aucune application.

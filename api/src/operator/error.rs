@@ -61,6 +61,9 @@ impl From<EngineError> for Refused {
             EngineError::NotFound => not_found("transaction"),
             EngineError::Refused(why) => refused(why).into(),
             EngineError::Unavailable(_) | EngineError::Stopping => ApiError::unavailable(),
+            EngineError::Changed => {
+                Problem::new(ErrorCode::ResourceChanged, error.to_string()).into()
+            }
             EngineError::SumTooLarge(_) => {
                 Problem::new(ErrorCode::LimitReached, error.to_string()).into()
             }

@@ -20,6 +20,9 @@ pub enum EngineError {
     /// A rate moved between the page and the button.
     #[error("The price has changed since it was shown.")]
     PriceChanged,
+    /// The transaction has another version than the caller has read.
+    #[error("The transaction has changed since it was read.")]
+    Changed,
     /// A value that the gateway's manifest does not allow. Nothing was begun.
     #[error("The field {field} has a value that its gateway does not take.")]
     FieldRefused {

@@ -129,23 +129,37 @@ impl Engine {
         operator: Operator,
         note: String,
     ) -> Result<CaseFound, EngineError> {
-        self.close_case_with(id, operator, note, Batch::new()).await
+        let found = self.case(id).await?.ok_or(EngineError::NotFound)?;
+        let command = signed(operator, Some(note), OperatorCommand::CloseCase(id));
+        self.send_about_case(&found, command.into()).await
     }
 
-    /// Closes a case. `also`: rows of the caller that are committed with it.
-    pub async fn close_case_with(
+    /// Closes a case as the caller has read it. `also`: rows of the caller that are committed with
+    /// it.
+    ///
+    /// # Errors
+    /// [`EngineError::Changed`] when its transaction has gone on since.
+    pub async fn close_seen_case(
         &self,
-        id: CaseId,
+        found: &CaseFound,
         operator: Operator,
         note: String,
         also: Batch,
     ) -> Result<CaseFound, EngineError> {
-        let found = self.case(id).await?.ok_or(EngineError::NotFound)?;
-        let command = signed(operator, Some(note), OperatorCommand::CloseCase(id));
-        let order = CommandWithRows::with(command, also);
+        let order = OperatorCommand::CloseCase(found.case.id);
+        let order = CommandWithRows::with(signed(operator, Some(note), order), also);
+        let order = order.expecting(found.transaction.version);
+        self.send_about_case(found, order).await
+    }
+
+    async fn send_about_case(
+        &self,
+        found: &CaseFound,
+        order: CommandWithRows,
+    ) -> Result<CaseFound, EngineError> {
         let about = found.transaction.id;
         let transaction = self.registry().send_about(self, about, None, order).await?;
-        CaseFound::of(id, transaction).ok_or(EngineError::NotFound)
+        CaseFound::of(found.case.id, transaction).ok_or(EngineError::NotFound)
     }
 
     /// A case with its transaction.

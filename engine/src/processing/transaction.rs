@@ -40,6 +40,8 @@ impl Message for Rest {
 pub(crate) struct CommandWithRows {
     command: Arc<Command>,
     also: Option<Arc<Batch>>,
+    /// Version of the transaction for which the command is meant; `None`: any.
+    expected: Option<u64>,
 }
 
 impl CommandWithRows {
@@ -47,6 +49,15 @@ impl CommandWithRows {
         Self {
             command: Arc::new(command),
             also: (!also.is_empty()).then(|| Arc::new(also)),
+            expected: None,
+        }
+    }
+
+    /// The same, refused when the transaction has another version.
+    pub(crate) fn expecting(self, version: u64) -> Self {
+        Self {
+            expected: Some(version),
+            ..self
         }
     }
 
@@ -260,6 +271,9 @@ async fn step(
     tx: &Arc<Transaction>,
     order: &CommandWithRows,
 ) -> Result<Option<Arc<Transaction>>, Failed> {
+    if order.expected.is_some_and(|version| version != tx.version) {
+        return Err(Failed::For(EngineError::Changed));
+    }
     let command = Command::clone(&order.command);
     let Some(command) = enrich(engine, tx, command).await? else {
         return Ok(None);

@@ -9,6 +9,7 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, Direction, Table};
 
 use crate::approval::{Approval, ApprovalState};
+use crate::audit::NewEntry;
 use crate::authorize::Permit;
 use crate::error::UsersError;
 use crate::refusal::Refusal;
@@ -159,10 +160,24 @@ impl Users {
         id: ApprovalId,
         batch: &mut Batch,
     ) -> Result<(Approval, Staged), UsersError> {
+        self.stage_approval_with(permit, id, batch, Vec::new())
+            .await
+    }
+
+    /// The same. `also`: further entries of the audit log, about the objects of the change.
+    pub async fn stage_approval_with(
+        &self,
+        permit: &Permit,
+        id: ApprovalId,
+        batch: &mut Batch,
+        also: Vec<NewEntry>,
+    ) -> Result<(Approval, Staged), UsersError> {
         let gate = self.gate().await;
         let (open, decided) = self.approved(&gate, permit, id)?;
         decide(batch, &open, &decided)?;
-        let staged = gate.stage(batch, vec![permit.entry(id)], move |set| {
+        let mut entries = vec![permit.entry(id)];
+        entries.extend(also);
+        let staged = gate.stage(batch, entries, move |set| {
             set.approvals.remove(&id);
         });
         Ok((decided, staged.await?))

@@ -50,6 +50,7 @@ pub(super) const USERS: &[Uses] = &[
         "approvals",
         &[
             "approval",
+            "audit",
             "authorize",
             "error",
             "refusal",

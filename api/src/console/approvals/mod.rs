@@ -19,7 +19,7 @@ use switchyard_core::transaction::Operator;
 use switchyard_store::Batch;
 use switchyard_system::trace::TraceContext;
 use switchyard_users::{
-    Action, Approval, ApprovalState, Permit, Proposal, UsersError, proposing_action,
+    Action, Approval, ApprovalState, NewEntry, Permit, Proposal, UsersError, proposing_action,
 };
 
 use super::answer;
@@ -514,12 +514,14 @@ fn signers(page: &Page, approval: &Approval, permit: &Permit) -> Operator {
 }
 
 /// Makes an approved change of the installation. `change` commits it with the rows that it gets,
-/// which store the approval. `done`: name of the notice after it.
+/// which store the approval. `also`: further entries of the audit log. `done`: name of the notice
+/// after it.
 async fn carry_out<F>(
     page: &Page,
     permit: Permit,
     id: ApprovalId,
     done: &str,
+    also: Vec<NewEntry>,
     change: impl FnOnce(Batch) -> F + Send + 'static,
 ) -> Decided
 where
@@ -528,7 +530,9 @@ where
     let (users, signed) = (page.state.users().clone(), permit.clone());
     let execution = async move {
         let mut batch = Batch::new();
-        let staged = users.stage_approval(&signed, id, &mut batch).await;
+        let staged = users
+            .stage_approval_with(&signed, id, &mut batch, also)
+            .await;
         let (_, staged) = staged.map_err(NotExecuted::Users)?;
         change(batch).await.map_err(NotExecuted::Change)?;
         staged.committed();

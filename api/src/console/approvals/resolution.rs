@@ -97,5 +97,5 @@ pub(super) async fn approve(
         resolved.await?;
         Ok(())
     };
-    carry_out(page, permit, approval.id, "approved", resolve).await
+    carry_out(page, permit, approval.id, "approved", Vec::new(), resolve).await
 }

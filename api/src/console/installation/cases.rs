@@ -307,6 +307,7 @@ async fn propose(
     let proposed = approvals::closing::Proposed {
         case: case.id,
         note: note.clone(),
+        seen: approvals::closing::Seen::of(case),
     };
     let kind = approvals::closing::KIND;
     match approvals::propose(page, &permit, kind, &proposed, note.clone()).await? {

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use switchyard_core::ids::{CaseId, TransactionId};
-use switchyard_core::transaction::{AttemptState, CaseReason, State, Transaction};
+use switchyard_core::transaction::{AttemptState, CaseReason, Operator, State, Transaction};
+use switchyard_engine::engine::EngineError;
 use switchyard_engine::testing::TestEngineBuilder;
 use switchyard_gateway_host::Gateways;
 use switchyard_records as records;
 use switchyard_store::Batch;
-use switchyard_users::{Role, SecondFactor};
+use switchyard_users::{AuditQuery, Role, SecondFactor};
 
 use super::{Shown, World};
 use crate::checkout::tests::samples;
@@ -328,6 +329,56 @@ async fn two_people_close_a_case_about_money() {
     assert_eq!(approved.leads_to(), format!("{path}?done=case-closed"));
     let signed = world.closed_by(case).await;
     assert_eq!(signed.as_deref(), Some("Ada Lovelace, Grace Hopper"));
+    let query = AuditQuery {
+        limit: 100,
+        ..AuditQuery::default()
+    };
+    let log = world.users.audit(&query).await.unwrap().entries;
+    let about = log.iter().find(|entry| entry.object == case.to_string());
+    let after = &about.expect("an entry names the case").after;
+    assert_eq!(after["note"], "Returned on 28 November");
+    assert_eq!(after["proposed_by"], "Ada Lovelace");
+}
+
+#[tokio::test]
+async fn a_case_that_changed_since_the_proposal_is_not_closed_by_it() {
+    let (world, otto) = World::with_two_people().await;
+    let (case, path) = world.with_case(CaseReason::Surplus).await;
+    let proposed = world.close(&path, &otto).await;
+    let proposed = proposed.leads_to();
+    let path = proposed.split('?').next().unwrap();
+    let engine = &world.test.engine;
+    let read = engine.case(case).await.unwrap().unwrap();
+    let before = (*read.transaction).clone();
+    let mut after = before.clone();
+    after.version += 1;
+    after.cases[0].detail = "The provider reports twice as much.".to_owned();
+    let step = records::Step {
+        before: Some(&before),
+        after: &after,
+        events: &[],
+    };
+    let mut batch = Batch::new();
+    records::write(&mut batch, &step).unwrap();
+    engine.store().commit(batch).await.unwrap();
+    let grace = world.colleague(&otto, Role::Operator).await;
+    let page = world.get(path, &grace).await;
+    assert!(page.body.contains("twice as much"), "the page shows it");
+    assert!(page.body.contains("has changed since the proposal"));
+    let seen = page.field("seen");
+    let approve = [("do", "approve"), ("seen", seen.as_str())];
+    let refused = world.decide(path, &grace, &approve).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.body.contains("has changed since the proposal"));
+    assert_eq!(world.closed_by(case).await, None);
+    // The proposal named the case as it was: the engine itself refuses the old version, too.
+    let signer = Operator {
+        name: "Ada".to_owned(),
+        token: None,
+    };
+    let late = engine.close_seen_case(&read, signer, "Returned".to_owned(), Batch::new());
+    assert!(matches!(late.await, Err(EngineError::Changed)));
+    assert_eq!(world.closed_by(case).await, None);
 }
 
 #[tokio::test]
