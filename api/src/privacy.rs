@@ -1,4 +1,5 @@
-//! Masks of personal data for readers whose role does not include the action `view_personal_data`.
+//! Masks of personal data for readers whose role does not include the action `view_personal_data`,
+//! and of routing for those without `view_routing`.
 
 use crate::operator::contract::attempts::Attempt;
 use crate::operator::contract::timeline::{Event, TimelineEntry};
@@ -18,6 +19,48 @@ pub fn masked(value: &str) -> String {
 /// Masks a transaction in a list.
 pub fn mask_summary(summary: &mut TransactionSummary) {
     mask_text(&mut summary.customer);
+}
+
+/// Leaves out the reasons for the choice of connections, and the connections that were not chosen.
+pub fn hide_routing(view: &mut Transaction) {
+    let attempts = view.known.attempts.iter_mut();
+    attempts.for_each(|attempt| attempt.decision = None);
+    for entry in &mut view.timeline {
+        if let TimelineEntry::Event { event, .. } = entry {
+            hide_routing_of(event);
+        }
+    }
+}
+
+fn hide_routing_of(event: &mut Event) {
+    match event {
+        Event::AttemptStarted { attempt } => attempt.decision = None,
+        Event::SteppedOver { skipped } => skipped.clear(),
+        Event::Initiated {}
+        | Event::Confirmed { .. }
+        | Event::AttemptPending { .. }
+        | Event::AttemptInDoubt { .. }
+        | Event::AttemptNotSent { .. }
+        | Event::AttemptDeclined { .. }
+        | Event::AttemptSucceeded { .. }
+        | Event::MoneyReported { .. }
+        | Event::QueryStarted { .. }
+        | Event::QueryPlanned { .. }
+        | Event::SubmissionResumed { .. }
+        | Event::CodeSubmitted { .. }
+        | Event::CodeAnswered { .. }
+        | Event::CallOffStarted { .. }
+        | Event::OperatorActed { .. }
+        | Event::AttemptAllowed {}
+        | Event::Held {}
+        | Event::Succeeded {}
+        | Event::Failed { .. }
+        | Event::Cancelled { .. }
+        | Event::Processed {}
+        | Event::CaseOpened { .. }
+        | Event::CaseAmended { .. }
+        | Event::CaseClosed { .. } => {}
+    }
 }
 
 /// Masks a transaction with its attempts and its timeline.
@@ -97,11 +140,52 @@ fn origin_of(url: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use switchyard_core::transaction::{Event as Stored, PayerAction, Recorded};
+pub mod tests {
+    use switchyard_core::ids::{ConnectionId, TransactionId};
+    use switchyard_core::transaction::{Event as Stored, PayerAction, Recorded, Skipped};
+    use switchyard_engine::testing::TestEngine;
+    use switchyard_store::Batch;
 
     use super::*;
     use crate::checkout::tests::samples;
+
+    /// Reasons for the choice of connections of [`routed`].
+    pub const REASONS: [&str; 2] = ["because it is the cheapest", "because it is drained"];
+
+    /// Stores a payment whose connection was chosen for a reason, and another one skipped.
+    pub async fn routed(test: &TestEngine) -> TransactionId {
+        let mut tx = samples::waiting(None);
+        tx.app = test.keys.app;
+        let [chosen, skipped] = REASONS;
+        let skipped = Skipped {
+            connection: ConnectionId::new(tx.app.ulid()),
+            because: skipped.to_owned(),
+        };
+        let decision = &mut tx.attempts[0].decision;
+        decision.chosen_because = chosen.to_owned();
+        decision.skipped = vec![skipped.clone()];
+        let started = Stored::AttemptStarted {
+            attempt: Box::new(tx.attempts[0].clone()),
+        };
+        let stepped = Stored::SteppedOver {
+            skipped: vec![skipped],
+        };
+        let recorded = |version, event| Recorded {
+            version,
+            at: tx.created_at,
+            event,
+        };
+        tx.version = 2;
+        let step = switchyard_records::Step {
+            before: None,
+            after: &tx,
+            events: &[recorded(1, started), recorded(2, stepped)],
+        };
+        let mut batch = Batch::new();
+        switchyard_records::write(&mut batch, &step).unwrap();
+        test.engine.store().commit(batch).await.unwrap();
+        tx.id
+    }
 
     #[test]
     fn a_masked_transaction_names_nobody() {

@@ -118,7 +118,8 @@ async fn search(
 ///
 /// With its attempts and its timeline: steps, calls to providers and callbacks, without secrets.
 /// Without the action `view_personal_data` names, addresses and numbers are masked, and requests
-/// and callbacks have no bodies. Action: `view_payments`.
+/// and callbacks have no bodies. Without `view_routing` the reasons for the choice of connections
+/// are left out. Action: `view_payments`.
 #[utoipa::path(
     get,
     path = "/apps/{app}/{environment}/transactions/{transaction}",
@@ -208,6 +209,9 @@ async fn full_view(
     let mut view = operator::full_view(state, id).await?;
     if !scope.place.may(Action::ViewPersonalData) {
         privacy::mask(&mut view);
+    }
+    if !scope.place.may(Action::ViewRouting) {
+        privacy::hide_routing(&mut view);
     }
     Ok(view)
 }

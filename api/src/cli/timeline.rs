@@ -81,7 +81,7 @@ fn details(event: &Event) -> Vec<String> {
         Event::AttemptStarted { attempt } => {
             let gateway = one("gateway", &attempt.candidate.gateway);
             let mut told = vec![gateway, one("reference", &attempt.reference)];
-            told.extend(decided(&attempt.decision));
+            told.extend(attempt.decision.iter().flat_map(decided));
             told
         }
         Event::AttemptPending {

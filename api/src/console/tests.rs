@@ -34,6 +34,7 @@ use switchyard_users::{
 };
 use tower::ServiceExt as _;
 
+use crate::privacy::tests::{REASONS, routed};
 use crate::state::{ApiState, ConsoleAccess, HttpSettings};
 
 const PASSWORD: &str = "violet teapots hum softly";
@@ -305,6 +306,20 @@ async fn a_merchant_sees_their_payments_and_each_with_its_timeline() {
             world.get(&path, &cookie).await.status,
             StatusCode::NOT_FOUND
         );
+    }
+}
+
+#[tokio::test]
+async fn a_role_without_routing_sees_the_gateway_and_not_why_it_was_chosen() {
+    let (world, owner) = World::with_owner().await;
+    let id = routed(&world.test).await;
+    let support = world.member(&owner, Role::Support).await;
+    let path = world.in_app(&format!("payments/{id}"));
+    for (cookie, may_see) in [(&owner, true), (&support, false)] {
+        let page = world.get(&path, cookie).await;
+        assert!(page.body.contains("Attempt started"), "{}", page.body);
+        assert_eq!(page.body.contains(REASONS[0]), may_see, "{}", page.body);
+        assert!(!page.body.contains(REASONS[1]));
     }
 }
 

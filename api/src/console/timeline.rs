@@ -287,9 +287,12 @@ fn money_statement(report: &MoneyReport, is_ended: bool, text: Text) -> Statemen
 }
 
 /// Gateway of an attempt and the reason for its choice: the engine's own words in English,
-/// otherwise its place among the connections.
+/// otherwise its place among the connections. Without a decision the gateway alone.
 fn choice(attempt: &Attempt, text: Text) -> String {
-    let (candidate, decision) = (&attempt.candidate, &attempt.decision);
+    let candidate = &attempt.candidate;
+    let Some(decision) = &attempt.decision else {
+        return candidate.gateway_title.clone();
+    };
     let mut considered = decision.considered.iter();
     let place = considered.position(|one| one.connection == candidate.connection);
     let place = place.map_or(1, |place| place + 1).to_string();

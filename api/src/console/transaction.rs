@@ -21,6 +21,7 @@ use super::timeline::{self, Entry};
 use super::{answer, shown};
 use crate::operations::note_transaction;
 use crate::operator::full_view;
+use crate::privacy;
 
 #[derive(Template)]
 #[template(path = "console/transaction.html")]
@@ -96,7 +97,10 @@ async fn show(page: &Page, kind: Kind, id: &str) -> Result<Response, Failed> {
     page.permit(Action::ViewPayments)?;
     let tx = one_of_scope(page, kind, id).await?;
     let recorded = full_view(page.state.api(), tx.id).await;
-    let recorded = recorded.map_err(|_| Failed::Unavailable)?;
+    let mut recorded = recorded.map_err(|_| Failed::Unavailable)?;
+    if !page.may(Action::ViewRouting) {
+        privacy::hide_routing(&mut recorded);
+    }
     let may_see = page.may(Action::ViewPersonalData);
     let entries = timeline::entries(&recorded.timeline, &tx, page.text(), may_see);
     Ok(shown(page, &view(page, &tx, entries, may_see)))

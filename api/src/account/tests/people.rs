@@ -8,6 +8,7 @@ use switchyard_gateway_host::Gateways;
 use switchyard_users::{Action, allows, requires_recent_authentication};
 
 use super::{PASSWORD, Shown, World, operations, users_of};
+use crate::privacy::tests::{REASONS, routed};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_shrinks_with_the_role_of_its_user_and_ends_without_an_action() {
@@ -223,6 +224,30 @@ async fn roles_without_personal_data_get_masked_customers() {
             missing.0, 404,
             "a payment of the sandbox does not exist in live"
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_without_routing_get_no_reasons_for_the_choice_of_connections() {
+    let world = World::new().await;
+    let roles = world.roles().await;
+    let id = routed(&world.test).await;
+    let path = world.in_scope(&format!("transactions/{id}"));
+    let owner = &roles[0].1;
+    let payments = [Action::ViewPayments];
+    let narrow = world.token(owner, payments).await;
+    let wide = world.token(owner, [Action::ViewPayments, Action::ViewRouting]);
+    let tokens = [(false, narrow), (true, wide.await)];
+    let sessions = roles.into_iter();
+    let sessions = sessions.map(|(role, token)| (allows(role, Action::ViewRouting), token));
+    for (may_see, token) in sessions.chain(tokens) {
+        let shown = world.get(&path, &token).await;
+        assert_eq!(shown["attempts"][0]["decision"].is_object(), may_see);
+        let text = shown.to_string();
+        assert!(text.contains("attempt_started") && text.contains("stepped_over"));
+        for word in REASONS {
+            assert_eq!(text.contains(word), may_see, "{word}: {text}");
+        }
     }
 }
 

@@ -40,7 +40,9 @@ pub struct Attempt {
     pub conversion: Option<Conversion>,
     #[schema(value_type = schemas::AttemptState)]
     pub state: AttemptState,
-    pub decision: Decision,
+    /// Reason for the chosen connection. Left out for readers who may not see routing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     pub started_at: IsoTimestamp,
     /// Time at which its submission was restarted after a crash that came before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -317,7 +319,7 @@ impl From<&transaction::Attempt> for Attempt {
             amount: attempt.amount.into(),
             conversion: attempt.conversion.as_ref().map(Conversion::from),
             state: attempt.state,
-            decision: (&attempt.decision).into(),
+            decision: Some((&attempt.decision).into()),
             started_at: attempt.started_at.into(),
             resumed_at: attempt.resumed_at.map(IsoTimestamp),
             ended_at: attempt.ended_at.map(IsoTimestamp),

@@ -168,7 +168,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settled: Option<Settled>,
     },
-    /// The remaining connections were skipped.
+    /// The remaining connections were skipped. None is named to readers who may not see routing.
     SteppedOver {
         skipped: Vec<Skipped>,
     },
