@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard_core::environment::Environment;
-use switchyard_core::ids::{AccountId, AppId, UserId};
+use switchyard_core::ids::{AccountId, AppId, DeliveryId, UserId};
 use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
 use switchyard_core::transaction::ClientContext;
@@ -20,8 +20,8 @@ use switchyard_engine::engine::NewPayment;
 use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_users::{
-    Acceptance, Action, NewInvitation, Options, Origin, PasswordCost, Role, Sealer, SecondFactor,
-    SignIn, TokenRequest, Users,
+    Acceptance, Action, BatchId, BatchLine, Identity, NewBatch, NewInvitation, Options, Origin,
+    PasswordCost, Proposal, Role, Sealer, SecondFactor, SignIn, TokenRequest, Users,
 };
 use tower::ServiceExt as _;
 
@@ -310,8 +310,28 @@ impl World {
         made.unwrap().id.to_string()
     }
 
-    /// An object of each kind of an app.
-    async fn objects(&self, account: AccountId, app: AppId) -> Objects {
+    /// An object of each kind of an app. `owner`: fresh session of an owner of the account, who
+    /// makes the proposal and the invitation.
+    async fn objects(&self, account: AccountId, app: AppId, owner: &str) -> Objects {
+        let who = self.users.authenticate_session(owner, &Origin::default());
+        let who = who.unwrap();
+        let permit = |action| self.users.authorize(&who, action, Some(account)).unwrap();
+        let payload = json!({
+            "app": app, "environment": "sandbox", "key": "may", "request": {},
+        });
+        let proposal = Proposal {
+            kind: "payout".to_owned(),
+            payload,
+            reason: "May".to_owned(),
+        };
+        let proposing = permit(Action::CreatePayout);
+        let proposed = self.users.propose(&proposing, proposal).await;
+        let approval = proposed.unwrap().id;
+        let email = format!("guest-{approval}@example.com");
+        let permit = permit(Action::ManageTeam);
+        let invited = self.users.invite(&permit, invitation(&email, Role::Viewer));
+        let invitation = invited.await.unwrap().link.id;
+        let batch = self.batch(account, app, &who).await;
         let access = self.test.engine.access();
         let key = access.create_key(app, Environment::Sandbox, KeyKind::Secret, None);
         let key = key.await.unwrap();
@@ -329,7 +349,30 @@ impl World {
             ("{transaction}", self.payment(key.secret.expose()).await),
             ("{key}", key.key.id.to_string()),
             ("{webhook}", webhook.id.to_string()),
+            ("{delivery}", DeliveryId::new(app.ulid()).to_string()),
+            ("{approval}", approval.to_string()),
+            ("{invitation}", invitation.to_string()),
+            ("{batch}", batch.to_string()),
         ]
+    }
+
+    /// A draft of a batch of payouts.
+    async fn batch(&self, account: AccountId, app: AppId, who: &Identity) -> BatchId {
+        let permit = self
+            .users
+            .authorize(who, Action::CreatePayout, Some(account));
+        let line = BatchLine {
+            number: 2,
+            request: json!({ "amount": "25" }),
+        };
+        let new = NewBatch {
+            app,
+            environment: Environment::Sandbox,
+            name: "may.csv".to_owned(),
+            lines: vec![line],
+        };
+        let uploaded = self.users.upload_batch(&permit.unwrap(), new).await;
+        uploaded.unwrap().id
     }
 
     fn in_scope(&self, rest: &str) -> String {
