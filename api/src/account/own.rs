@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use switchyard_core::ids::SessionId;
-use switchyard_users::{Action, Via};
+use switchyard_users::{Action, Refusal, Via};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -25,7 +25,8 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 
 /// Retrieve the sender
 ///
-/// With their roles, and the token of the request. For every sender.
+/// With their roles, and the token of the request. A token sees the role in its account. For every
+/// sender.
 #[utoipa::path(
     get,
     path = "/me",
@@ -39,11 +40,14 @@ async fn me(sender: Sender) -> Answer {
         Via::Token(token) => Some(Token::from(&**token)),
         Via::Session(_) => None,
     };
+    let only = sender.who.token().and_then(|token| token.account);
+    let mut roles = User::from(&**user).roles;
+    roles.retain(|one| only.is_none() || one.account == only);
     let view = Me {
         user: user.id,
         email: user.email.clone(),
         name: user.name.clone(),
-        roles: User::from(&**user).roles,
+        roles,
         has_second_factor: user.has_totp(),
         token,
     };
@@ -84,7 +88,7 @@ async fn apps(State(state): State<ApiState>, sender: Sender) -> Answer {
 
 /// List the sender's sessions
 ///
-/// Of browsers and of this API, the last used first. For every sender.
+/// Of browsers and of this API, the last used first. For people in a session.
 #[utoipa::path(
     get,
     path = "/sessions",
@@ -93,6 +97,9 @@ async fn apps(State(state): State<ApiState>, sender: Sender) -> Answer {
     responses((status = 200, description = "Sessions.", body = Success<Vec<OwnSession>>)),
 )]
 async fn sessions(sender: Sender) -> Answer {
+    if sender.who.session().is_none() {
+        return Err(Refusal::NeedsPerson.into());
+    }
     let mut sessions = sender.users().sessions(sender.who.user.id);
     sessions.sort_by_key(|session| std::cmp::Reverse(session.last_seen_at));
     let own = sender.who.session();

@@ -27,7 +27,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 
 /// List the sender's API tokens
 ///
-/// Oldest first. For every sender.
+/// Oldest first. A token sees itself. For every sender.
 #[utoipa::path(
     get,
     path = "/tokens",
@@ -36,15 +36,18 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "Tokens.", body = Success<Vec<Token>>)),
 )]
 async fn list(sender: Sender) -> Answer {
-    let tokens = sender.users().tokens(sender.who.user.id);
+    let mut tokens = sender.users().tokens(sender.who.user.id);
+    if let Some(own) = sender.who.token() {
+        tokens.retain(|token| token.id == own.id);
+    }
     let views: Vec<_> = tokens.iter().map(Token::from).collect();
     ok("Tokens fetched successfully", &views)
 }
 
 /// List the actions of the sender's role
 ///
-/// The actions that a token of this account may have are those that do not need a person. For every
-/// sender.
+/// The actions that a token of this account may have are those that do not need a person. A token
+/// sees its own. For every sender.
 #[utoipa::path(
     get,
     path = "/accounts/{account}/actions",
@@ -54,7 +57,10 @@ async fn list(sender: Sender) -> Answer {
 )]
 async fn actions(place: InAccount) -> Answer {
     let role = place.sender.who.user.role_in(Some(place.account));
-    let views: Vec<_> = role.map(of_role).unwrap_or_default();
+    let mut views: Vec<_> = role.map(of_role).unwrap_or_default();
+    if let Some(own) = place.sender.who.token() {
+        views.retain(|one| own.actions.contains(&one.action));
+    }
     ok("Actions fetched successfully", &views)
 }
 

@@ -255,6 +255,45 @@ async fn roles_without_routing_get_no_reasons_for_the_choice_of_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_sees_itself_no_session_and_no_role_elsewhere() {
+    let world = World::new().await;
+    world.owner("owner@example.com", world.account()).await;
+    let other = world.test.engine.access().create_account("Other").await;
+    let other = other.unwrap().id;
+    world.owner("owner@example.com", other).await;
+    let owner = world.session("owner@example.com").await;
+    let token = world.token(&owner, [Action::ViewPayments]).await;
+    world.token(&owner, [Action::ManageKeys]).await;
+    let counts = |roles: &Value, tokens: &Value| {
+        let count = |all: &Value| all.as_array().map(Vec::len);
+        (count(roles), count(tokens))
+    };
+    let (me, tokens) = (world.get("/me", &owner), world.get("/tokens", &owner));
+    assert_eq!(
+        counts(&me.await["roles"], &tokens.await),
+        (Some(2), Some(2))
+    );
+    let (me, tokens) = (
+        world.get("/me", &token).await,
+        world.get("/tokens", &token).await,
+    );
+    assert_eq!(counts(&me["roles"], &tokens), (Some(1), Some(1)), "{me}");
+    assert_eq!(me["roles"][0]["account"], json!(world.account()));
+    assert_eq!(me["token"]["id"], tokens[0]["id"]);
+    let actions = world.get(&world.in_account("actions"), &token).await;
+    let names: Vec<_> = actions.as_array().unwrap().iter().collect();
+    assert_eq!(
+        (names.len(), &names[0]["action"]),
+        (1, &json!("view_payments"))
+    );
+    let refused = world.call("GET", "/sessions", &token, Value::Null).await;
+    assert_eq!((refused.0, refused.code()), (403, "person_needed"));
+    let elsewhere = format!("/accounts/{other}/team");
+    let missing = world.call("GET", &elsewhere, &token, Value::Null).await;
+    assert_eq!(missing.0, 404, "{}", missing.1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_token_has_the_rate_limit_of_a_secret_key() {
     let world = World::on(TestEngineBuilder {
         requests_per_minute: 5,

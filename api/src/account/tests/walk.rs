@@ -15,6 +15,7 @@ use super::{Objects, Operation, World, operations};
 const OF_PEOPLE: &[&str] = &[
     "createToken",
     "deleteToken",
+    "listSessions",
     "endSession",
     "endOtherSessions",
     "withdraw",
