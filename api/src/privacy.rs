@@ -117,7 +117,29 @@ fn mask_entry(entry: &mut TimelineEntry) {
             }
             Event::AttemptStarted { attempt } => mask_attempt(attempt),
             Event::AttemptPending { payer_action, .. } => *payer_action = None,
-            _ => {}
+            Event::Initiated {}
+            | Event::AttemptInDoubt { .. }
+            | Event::AttemptNotSent { .. }
+            | Event::AttemptDeclined { .. }
+            | Event::AttemptSucceeded { .. }
+            | Event::MoneyReported { .. }
+            | Event::QueryStarted { .. }
+            | Event::QueryPlanned { .. }
+            | Event::SubmissionResumed { .. }
+            | Event::CodeSubmitted { .. }
+            | Event::CodeAnswered { .. }
+            | Event::CallOffStarted { .. }
+            | Event::OperatorActed { .. }
+            | Event::SteppedOver { .. }
+            | Event::AttemptAllowed {}
+            | Event::Held {}
+            | Event::Succeeded {}
+            | Event::Failed { .. }
+            | Event::Cancelled { .. }
+            | Event::Processed {}
+            | Event::CaseOpened { .. }
+            | Event::CaseAmended { .. }
+            | Event::CaseClosed { .. } => {}
         },
         TimelineEntry::Exchange { exchange, .. } => {
             exchange.url = origin_of(&exchange.url);
