@@ -324,7 +324,7 @@ mod tests {
     fn commands_of_an_account_read_as_people_write_them() {
         for line in [
             "switchyard account me --token-file token",
-            "switchyard account sign-in awa@example.com --password-file - --code 123456",
+            "switchyard account sign-in awa@example.com --password-file - --with-code",
             "switchyard account tokens create ci --actions view_payments,manage_keys --days 90",
             "switchyard account --app app_01k00000000000000000000000 keys list --environment live",
             "switchyard account keys roll key_x --now",

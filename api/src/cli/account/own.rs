@@ -1,7 +1,9 @@
 //! Commands about the sender: sign-in, sessions, tokens.
 
-use std::path::PathBuf;
+use std::io::{BufRead, IsTerminal as _};
+use std::path::{Path, PathBuf};
 
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use switchyard_core::secret::Secret;
 
@@ -16,12 +18,13 @@ use crate::cli::output::{Column, cell};
 pub struct SignIn {
     /// E-mail address of the user
     email: String,
-    /// File with the password, `-` for standard input
+    /// File with the password, `-` for a line of standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     password_file: PathBuf,
-    /// Code of the authenticator, or a recovery code
+    /// Read the code of the authenticator, or a recovery code, from the next line of standard
+    /// input
     #[arg(long)]
-    code: Option<String>,
+    with_code: bool,
 }
 
 #[derive(Subcommand)]
@@ -59,16 +62,41 @@ pub enum Tokens {
 
 impl SignIn {
     pub async fn run(self, client: &Client) -> anyhow::Result<()> {
-        let given = contract::SignIn {
-            email: self.email,
-            password: secret_of(&self.password_file)?,
-            code: self.code.map(Secret::new),
-        };
+        let given = self.credentials(&mut std::io::stdin().lock())?;
         let out = client.output;
         out.fields::<SignedIn>(&client.post("/sign-in", &given).await?)?;
         out.note("Put the token into SWITCHYARD_ACCOUNT_TOKEN.");
         Ok(())
     }
+
+    /// The password, unless a file has it, and then the code, from lines of `input`.
+    fn credentials(self, input: &mut impl BufRead) -> anyhow::Result<contract::SignIn> {
+        let password = match self.password_file == Path::new("-") {
+            true => asked("Password", input)?,
+            false => secret_of(&self.password_file)?,
+        };
+        let code = self.with_code.then(|| asked("Code", input)).transpose()?;
+        Ok(contract::SignIn {
+            email: self.email,
+            password,
+            code,
+        })
+    }
+}
+
+/// Reads a line of standard input, for which a terminal shows a name.
+fn asked(name: &str, input: &mut impl BufRead) -> anyhow::Result<Secret<String>> {
+    if std::io::stdin().is_terminal() {
+        eprint!("{name}: ");
+    }
+    let mut line = String::new();
+    let read = input.read_line(&mut line);
+    read.with_context(|| format!("{name} cannot be read from standard input"))?;
+    let line = line.trim_end_matches(['\n', '\r']).to_owned();
+    if line.is_empty() {
+        bail!("{name} is missing: it is read from standard input, one line each");
+    }
+    Ok(Secret::new(line))
 }
 
 pub async fn me(session: &Session) -> anyhow::Result<()> {
@@ -144,3 +172,32 @@ const TOKENS: &[Column<Token>] = &[
     ("last used", |one| cell(&one.last_used_at)),
     ("ends", |one| cell(&one.expires_at)),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sign_in(with_code: bool) -> SignIn {
+        SignIn {
+            email: "awa@example.com".to_owned(),
+            password_file: "-".into(),
+            with_code,
+        }
+    }
+
+    #[test]
+    fn a_sign_in_reads_the_password_and_the_code_from_lines_of_standard_input() {
+        let mut input = &b" two words \r\n123456\nrest"[..];
+        let given = sign_in(true).credentials(&mut input).unwrap();
+        assert_eq!(given.password.expose(), " two words ");
+        assert_eq!(given.code.unwrap().expose(), "123456");
+        let mut input = &b"two words\n123456\n"[..];
+        let given = sign_in(false).credentials(&mut input).unwrap();
+        assert!(given.code.is_none());
+        for missing in ["", "\n", "two words", "two words\n\n"] {
+            let refused = sign_in(true).credentials(&mut missing.as_bytes());
+            let message = refused.err().unwrap().to_string();
+            assert!(message.contains("is missing"), "{missing:?}: {message}");
+        }
+    }
+}
