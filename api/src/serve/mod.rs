@@ -47,6 +47,7 @@ use switchyard_system::clock::Clock;
 use switchyard_system::descriptors;
 use switchyard_system::dumps;
 use switchyard_system::ids::Ids;
+use switchyard_users::Users;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -178,10 +179,12 @@ pub async fn run(source: Source, start: Start) -> Result<(), Failure> {
     warn_of_hold(&engine);
     warn_of_development(&settings, &engine);
     start_console(&parts.state, keys, &settings).await?;
+    let users = parts.state.console().map(|console| console.users.clone());
     let doors = tokio::spawn(listeners.serve(parts, totals, settings.clone()));
     supervisor::start_watchdog(&engine);
     supervisor::ready();
-    let ended = run_until_shutdown(doors, draining, signals, &settings, &engine).await;
+    let served = (&engine, users.as_ref());
+    let ended = run_until_shutdown(doors, draining, signals, &settings, served).await;
     if let Some(copy) = copy {
         copy.ended().await;
     }
@@ -296,7 +299,7 @@ async fn run_until_shutdown(
     draining: Draining,
     mut signals: StopSignals,
     settings: &Settings,
-    engine: &Engine,
+    (engine, users): (&Engine, Option<&Users>),
 ) -> Result<(), Failure> {
     tokio::select! {
         signal = signals.next() => {
@@ -314,6 +317,10 @@ async fn run_until_shutdown(
     let deadline = Instant::now() + server.shutdown_delay.0 + server.shutdown_timeout.0;
     if tokio::time::timeout_at(deadline, doors).await.is_err() {
         tracing::warn!("shutdown timeout reached, closing connections");
+    }
+    if let Some(users) = users {
+        // After the timeout they are cut off, as connections are.
+        let _ = tokio::time::timeout_at(deadline, users.background_writes_ended()).await;
     }
     let left = deadline.saturating_duration_since(Instant::now());
     let stopped = tokio::time::timeout(left + LAST_FLUSH, engine.stop(left)).await;

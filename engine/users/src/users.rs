@@ -11,7 +11,7 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, CommitError, Key, Store, StoreError};
 use switchyard_system::clock::Clock;
 use switchyard_system::ids::Ids;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, watch};
 
 use crate::approval::Approval;
 use crate::audit::{ChainHead, NewEntry};
@@ -85,6 +85,8 @@ pub(crate) struct Inner {
     pub refusals: RefusalLog,
     /// Batches on which this process works.
     pub batch_runs: Arc<Mutex<HashSet<BatchId>>>,
+    /// Number of writes in the background that have not ended.
+    background: watch::Sender<usize>,
     /// Sign-ins that wait for a second factor, and set-ups of one.
     pub pending: Mutex<Pending>,
     set: RwLock<Set>,
@@ -124,6 +126,7 @@ impl Users {
             resets: Throttle::default(),
             refusals: RefusalLog::default(),
             batch_runs: Arc::default(),
+            background: watch::Sender::default(),
             pending: Mutex::default(),
             set: RwLock::new(set),
             gate: Arc::new(tokio::sync::Mutex::new(head)),
@@ -173,11 +176,21 @@ impl Users {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
+        let counted = Counted::begin(self);
         runtime.spawn(async move {
+            let _counted = counted;
             if let Err(error) = write.await {
                 tracing::warn!(what, %error, "failed to write in the background");
             }
         });
+    }
+
+    /// Waits until the writes in the background have ended, such as entries about refusals. A
+    /// shutdown calls it before the store closes.
+    pub async fn background_writes_ended(&self) {
+        let mut running = self.0.background.subscribe();
+        // Its sender lives as long as `self`.
+        let _ = running.wait_for(|count| *count == 0).await;
     }
 
     /// Commits the caller's batch together with entries of the audit log: both are durable, or
@@ -198,6 +211,22 @@ impl Users {
         entry: NewEntry,
     ) -> Result<Staged, UsersError> {
         self.gate().await.stage(batch, vec![entry], |_| {}).await
+    }
+}
+
+/// One of the writes in the background, until it is dropped.
+struct Counted(Users);
+
+impl Counted {
+    fn begin(users: &Users) -> Self {
+        users.0.background.send_modify(|count| *count += 1);
+        Self(users.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.background.send_modify(|count| *count -= 1);
     }
 }
 

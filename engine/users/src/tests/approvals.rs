@@ -66,7 +66,7 @@ async fn the_proposer_cannot_approve_or_reject() {
     let rejected = world.users.reject(&fin, open.id, "no").await;
     assert!(matches!(rejected, Err(UsersError::NotPossible(_))));
     assert!(!is_paid(&world).await);
-    settle().await;
+    world.users.background_writes_ended().await;
     let query = AuditQuery {
         user: Some(fin.user),
         action: Some("approve_payout".to_owned()),

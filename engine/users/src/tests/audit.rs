@@ -265,13 +265,13 @@ async fn forbidden_actions_are_recorded_and_what_a_page_offers_is_not() {
     assert!(ask(Action::ViewPayments, ACME));
     assert!(!ask(Action::CreatePayout, ACME));
     assert!(!ask(Action::ViewPayments, GLOBEX));
-    settle().await;
+    world.users.background_writes_ended().await;
     assert!(refusals(&world).await.is_empty());
     for number in [ACME, GLOBEX] {
         let action = Action::CreatePayout;
         let refused = world.users.authorize(&who, action, Some(account(number)));
         assert!(refused.is_err());
-        settle().await;
+        world.users.background_writes_ended().await;
     }
     let entries = refusals(&world).await;
     let shown: Vec<_> = entries
@@ -308,7 +308,7 @@ async fn forbidden_actions_are_recorded_and_what_a_page_offers_is_not() {
         .users
         .authorize(&ada, Action::ManageKeys, Some(account(ACME)))
         .unwrap_err();
-    settle().await;
+    world.users.background_writes_ended().await;
     assert_eq!(refusals(&world).await.len(), 2);
 }
 
@@ -321,7 +321,7 @@ async fn a_flood_of_forbidden_actions_writes_few_entries_and_the_last_has_their_
         let refused = world.users.authorize(&who, Action::ViewGateways, None);
         assert!(refused.is_err());
     }
-    settle().await;
+    world.users.background_writes_ended().await;
     assert_eq!(refusals(&world).await.len(), 19);
     world.clock.advance(HOUR);
     world.users.purge_expired().await.unwrap();
@@ -343,7 +343,7 @@ async fn an_admin_who_reaches_for_the_owner_is_recorded() {
     let permit = world.permit(&who, Action::ManageTeam, Some(ACME));
     let removed = world.users.remove_member(&permit, ada).await;
     assert!(removed.is_err());
-    settle().await;
+    world.users.background_writes_ended().await;
     let entries = refusals(&world).await;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].action, "manage_team");

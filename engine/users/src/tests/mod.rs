@@ -199,11 +199,6 @@ impl World {
     }
 }
 
-/// Lets writes in the background end.
-async fn settle() {
-    tokio::time::sleep(Duration::from_millis(50)).await;
-}
-
 /// Code of an authenticator with the secret of a set-up.
 fn code(setup: &TotpSetup, clock: &Clock) -> String {
     code_at(setup, clock.now())

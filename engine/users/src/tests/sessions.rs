@@ -115,11 +115,11 @@ async fn the_time_of_the_last_request_is_stored_at_most_once_a_minute() {
         world.clock.advance(Duration::from_secs(1));
         world.identity(&token).unwrap();
     }
-    settle().await;
+    world.users.background_writes_ended().await;
     assert_eq!(commits(), before);
     world.clock.advance(10 * Duration::from_secs(1));
     world.identity(&token).unwrap();
-    settle().await;
+    world.users.background_writes_ended().await;
     assert_eq!(commits(), before + 1);
     let users = world.restarted(SecondFactor::Optional).await;
     let seen = users.sessions(ada).pop().unwrap().last_seen_at;
@@ -134,7 +134,7 @@ async fn an_ended_session_is_not_stored_again_by_a_late_write() {
     world.clock.advance(2 * MINUTE);
     let who = world.identity(&token).unwrap();
     world.users.sign_out(&who).await.unwrap();
-    settle().await;
+    world.users.background_writes_ended().await;
     let users = world.restarted(SecondFactor::Optional).await;
     assert!(users.sessions(ada).is_empty());
     assert!(
