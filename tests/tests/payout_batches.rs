@@ -259,5 +259,19 @@ async fn two_people_decide_about_a_batch_as_a_whole() -> anyhow::Result<()> {
     ensure!(payouts(&merchant).await?.len() == 2);
     let shown = owner.get(&one).await?.expect(200)?;
     ensure!(shown.data("confirmed_by")? == both[0].1, "{shown:?}");
+    // A discarded batch takes its proposal with it.
+    let draft = owner.upload(&path, file(&[line("31", PAYS, "c")])).await?;
+    let one = format!("{path}/{}", draft.expect(201)?.data("id")?);
+    let proposed = owner.post(&format!("{one}/confirm"), &nothing).await?;
+    let approval = proposed.expect(202)?.data("approval")?.to_owned();
+    let by_other = grace.delete(&one).await?;
+    ensure!(by_other.status == 409, "{by_other:?}");
+    owner.delete(&one).await?.expect(200)?;
+    let proposal = path.replace("payout-batches", &format!("approvals/{approval}"));
+    let shown = owner.get(&proposal).await?.expect(200)?;
+    ensure!(shown.data("state")? == "withdrawn", "{shown:?}");
+    let late = grace.post(&format!("{proposal}/approve"), &nothing).await?;
+    ensure!([404, 409].contains(&late.status), "{late:?}");
+    ensure!(payouts(&merchant).await?.len() == 2);
     Ok(())
 }

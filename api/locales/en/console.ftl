@@ -870,6 +870,7 @@ console-batch-done-text = All lines were ordered. Reload the page to see how far
 console-batch-confirm-text = One payout is ordered for each line. This cannot be taken back for payouts that were sent.
 console-batch-confirm = Order all payouts
 console-batch-discard = Discard the file
+console-batch-discard-text = Discarding the file withdraws its proposal. Nothing is ordered.
 console-batch-proposed = Another person has to approve this batch.
 console-batch-lines-link = Lines of the batch
 console-line-waiting = Waiting

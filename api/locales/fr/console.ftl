@@ -870,6 +870,7 @@ console-batch-done-text = Toutes les lignes ont été traitées. Rechargez la pa
 console-batch-confirm-text = Un versement est créé pour chaque ligne. Un versement envoyé ne peut pas être rappelé.
 console-batch-confirm = Envoyer tous les versements
 console-batch-discard = Abandonner le fichier
+console-batch-discard-text = Abandonner le fichier retire sa proposition. Aucun versement n’est créé.
 console-batch-proposed = Une autre personne doit approuver ce lot.
 console-batch-lines-link = Lignes du lot
 console-line-waiting = En attente

@@ -162,7 +162,8 @@ async fn confirm(State(state): State<ApiState>, scope: InScope) -> Answer {
 
 /// Delete a draft
 ///
-/// A confirmed batch stays. Action: `create_payout`.
+/// A confirmed batch stays. The open proposal of a draft is withdrawn with it: then only the person
+/// who made the proposal deletes the draft, in a session. Action: `create_payout`.
 #[utoipa::path(
     delete,
     path = "/apps/{app}/{environment}/payout-batches/{batch}",

@@ -12,36 +12,25 @@ mod progress;
 mod run;
 
 use serde_json::Value;
-use switchyard_core::environment::Environment;
-use switchyard_core::ids::{AccountId, AppId, ApprovalId};
+use switchyard_core::ids::{AccountId, ApprovalId};
 use switchyard_engine::access::Caller;
 use switchyard_engine::engine::NewPayout;
-use switchyard_users::{Approval, BatchId, BatchLine, PayoutBatch, Permit, Proposal, Users};
+pub use switchyard_users::{BATCH_PROPOSAL as KIND, ProposedBatch as Proposed};
+use switchyard_users::{BatchId, BatchLine, PayoutBatch, Permit, Users, UsersError};
 
 pub use self::examine::{Examined, LineProblem, examine, examine_lines};
 pub use self::file::{COLUMNS, FILE_BYTES};
 pub use self::progress::{LineProgress, LineState, Progress, progress};
 pub use self::run::{resume, start};
 use crate::operator::Refused;
-use crate::proposals::{self, NotExecuted, payout, read};
+use crate::proposals::{self, NotExecuted, payout};
 use crate::state::{ApiState, ConsoleAccess};
-
-/// Kind of the proposals of batches.
-pub const KIND: &str = "payout_batch";
 
 /// Keys of the metadata by which a payout names its line.
 const BATCH: &str = "batch";
 const LINE: &str = "batch_line";
 /// Key of the metadata with the merchant's own reference.
 const REFERENCE: &str = "reference";
-
-/// Batch that a second person approves.
-#[derive(serde::Serialize, serde::Deserialize)]
-pub struct Proposed {
-    pub app: AppId,
-    pub environment: Environment,
-    pub batch: BatchId,
-}
 
 /// Result of a confirmation.
 pub enum Confirmed {
@@ -66,12 +55,8 @@ fn key_of(batch: BatchId, line: u32) -> String {
 
 /// Open proposal of a batch.
 pub fn open_proposal(users: &Users, account: AccountId, id: BatchId) -> Option<ApprovalId> {
-    let open = users.open_approvals(Some(account));
-    let is_same = |approval: &&std::sync::Arc<Approval>| {
-        let proposed = read::<Proposed>(approval).filter(|_| approval.kind == KIND);
-        proposed.is_some_and(|it| it.batch == id)
-    };
-    open.iter().find(is_same).map(|approval| approval.id)
+    let open = users.proposal_of_batch(account, id);
+    open.map(|approval| approval.id)
 }
 
 /// Whether a second person approves one of the payouts.
@@ -94,7 +79,7 @@ pub async fn confirm(
         return propose(state, console, permit, head).await;
     }
     match console.users.confirm_batch(permit, head.id).await {
-        Ok(_) | Err(switchyard_users::UsersError::Conflict) => {}
+        Ok(_) | Err(UsersError::Conflict) => {}
         Err(error) => return Err(error.into()),
     }
     start(state, &console.users, head.id);
@@ -110,20 +95,17 @@ async fn propose(
     if let Some(id) = open_proposal(&console.users, head.account, head.id) {
         return Ok(Confirmed::Proposed(id));
     }
-    let (app, environment) = (head.app, head.environment);
-    let payload = Proposed {
-        app,
-        environment,
-        batch: head.id,
+    let approval = match console.users.propose_batch(permit, head).await {
+        // The same request was sent twice at once.
+        Err(UsersError::Conflict) => {
+            let open = open_proposal(&console.users, head.account, head.id);
+            return Ok(Confirmed::Proposed(open.ok_or(UsersError::Conflict)?));
+        }
+        proposed => proposed?,
     };
-    let proposal = Proposal {
-        kind: KIND.to_owned(),
-        payload: serde_json::to_value(payload).unwrap_or_default(),
-        reason: head.name.clone(),
-    };
-    let path = |id| proposals::page_path(app, environment, id);
-    let id = proposals::propose(state, console, permit, proposal, path).await?;
-    Ok(Confirmed::Proposed(id))
+    let path = proposals::page_path(head.app, head.environment, approval.id);
+    proposals::announce(state, console, &approval, &path).await;
+    Ok(Confirmed::Proposed(approval.id))
 }
 
 /// Confirms the batch of a proposal in one commit with its approval, and makes its payouts.

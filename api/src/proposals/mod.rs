@@ -42,9 +42,13 @@ pub async fn propose(
     path: impl FnOnce(ApprovalId) -> String,
 ) -> Result<ApprovalId, UsersError> {
     let approval = console.users.propose(permit, proposal).await?;
-    let path = path(approval.id);
-    user_mail::send_proposal(state.engine(), console, &approval, &path).await;
+    announce(state, console, &approval, &path(approval.id)).await;
     Ok(approval.id)
+}
+
+/// Mails a proposal to those who may decide. `path`: of its page.
+pub async fn announce(state: &ApiState, console: &ConsoleAccess, approval: &Approval, path: &str) {
+    user_mail::send_proposal(state.engine(), console, approval, path).await;
 }
 
 /// Name of a user, or the id of one who does not exist any more.

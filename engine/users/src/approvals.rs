@@ -35,6 +35,19 @@ impl Users {
         permit: &Permit,
         proposal: Proposal,
     ) -> Result<Arc<Approval>, UsersError> {
+        let gate = self.gate().await;
+        self.propose_with(gate, permit, proposal, Batch::new())
+            .await
+    }
+
+    /// The same. `batch`: rows and conditions of the caller that are committed with it.
+    pub(crate) async fn propose_with(
+        &self,
+        gate: WriteGuard,
+        permit: &Permit,
+        proposal: Proposal,
+        mut batch: Batch,
+    ) -> Result<Arc<Approval>, UsersError> {
         let approving = approving_action(permit.action).ok_or(UsersError::NotPossible(
             "no second person approves this action",
         ))?;
@@ -44,7 +57,6 @@ impl Users {
         }
         let kind = checked_name("kind", &proposal.kind)?;
         let reason = checked_reason(&proposal.reason)?;
-        let gate = self.gate().await;
         let permit = &self.renew(permit)?;
         let now = gate.now();
         if self.open_approvals(permit.account).len() >= OPEN_APPROVALS {
@@ -63,7 +75,6 @@ impl Users {
             expires_at: now.plus(APPROVAL_LIFETIME),
             state: ApprovalState::Open,
         });
-        let mut batch = Batch::new();
         rows::put(&mut batch, Kind::Approval, approval.id, &*approval)?;
         let after = serde_json::json!({ "kind": approval.kind, "reason": approval.reason });
         let mut entry = permit.entry(approval.id).changing(Value::Null, after);
@@ -205,17 +216,41 @@ impl Users {
     pub async fn withdraw(&self, permit: &Permit, id: ApprovalId) -> Result<Approval, UsersError> {
         let gate = self.gate().await;
         let permit = &self.renew(permit)?;
+        let open = self.open_approval(permit.account, id, gate.now())?;
+        let state = self.withdrawn(permit, &open, gate.now())?;
+        self.close(gate, permit, &open, state, WITHDRAW).await
+    }
+
+    /// Adds the withdrawal of a proposal to a batch of the caller, who removes it from the memory
+    /// after the commit. Returns the entry of the audit log.
+    pub(crate) fn stage_withdrawal(
+        &self,
+        batch: &mut Batch,
+        permit: &Permit,
+        open: &Approval,
+        now: Timestamp,
+    ) -> Result<NewEntry, UsersError> {
+        let state = self.withdrawn(permit, open, now)?;
+        decide(batch, open, &open.with_state(state))?;
+        Ok(entry(permit, open.id, WITHDRAW))
+    }
+
+    /// State after the withdrawal. Only the person who made a proposal takes it back.
+    fn withdrawn(
+        &self,
+        permit: &Permit,
+        open: &Approval,
+        now: Timestamp,
+    ) -> Result<ApprovalState, UsersError> {
         if permit.session().is_none() {
             return Err(self.refuse(permit, Refusal::NeedsPerson));
         }
-        let open = self.open_approval(permit.account, id, gate.now())?;
-        if open.proposed_by != permit.user {
-            return Err(UsersError::NotPossible(
+        match open.proposed_by == permit.user {
+            true => Ok(ApprovalState::Withdrawn { at: now }),
+            false => Err(UsersError::NotPossible(
                 "only the person who made a proposal withdraws it",
-            ));
+            )),
         }
-        let state = ApprovalState::Withdrawn { at: gate.now() };
-        self.close(gate, permit, &open, state, "withdraw").await
     }
 
     /// Roles that may approve or reject a proposal, for its page.
@@ -235,8 +270,7 @@ impl Users {
         let mut batch = Batch::new();
         decide(&mut batch, open, &decided)?;
         let id = open.id;
-        let mut entry = permit.entry(id);
-        entry.action = action.to_owned();
+        let entry = entry(permit, id, action);
         gate.commit(batch, vec![entry], move |set| {
             set.approvals.remove(&id);
         })
@@ -306,6 +340,13 @@ impl Users {
     }
 }
 
+/// Entry of the audit log about a decision with a name of its own.
+fn entry(permit: &Permit, id: ApprovalId, action: &str) -> NewEntry {
+    let mut entry = permit.entry(id);
+    entry.action = action.to_owned();
+    entry
+}
+
 /// Moves a proposal from the open to the decided ones. The batch conflicts if it is not open.
 fn decide(batch: &mut Batch, open: &Approval, decided: &Approval) -> Result<(), UsersError> {
     let key = Kind::Approval.key(open.id);
@@ -328,3 +369,5 @@ fn checked_reason(reason: &str) -> Result<String, UsersError> {
 }
 
 const REASON_CHARACTERS: usize = 1_000;
+/// Name of a withdrawal in the audit log.
+const WITHDRAW: &str = "withdraw";

@@ -56,7 +56,8 @@ pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
 pub use self::payout_batch::{
-    BatchId, BatchLine, BatchState, NewBatch, NotABatch, PayoutBatch, RefusedLine,
+    BATCH_PROPOSAL, BatchId, BatchLine, BatchState, NewBatch, NotABatch, PayoutBatch,
+    ProposedBatch, RefusedLine,
 };
 pub use self::payout_batches::{BATCH_LINES, BatchRun};
 pub use self::refusal::Refusal;

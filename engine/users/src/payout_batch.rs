@@ -40,6 +40,17 @@ pub struct PayoutBatch {
     pub refused: BTreeMap<u32, RefusedLine>,
 }
 
+/// Kind of the proposals of batches. Their payload is a [`ProposedBatch`].
+pub const BATCH_PROPOSAL: &str = "payout_batch";
+
+/// Batch that a second person approves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedBatch {
+    pub app: AppId,
+    pub environment: Environment,
+    pub batch: BatchId,
+}
+
 /// State of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]

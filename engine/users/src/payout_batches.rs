@@ -1,7 +1,8 @@
 //! Upload, confirmation and progress of batches of payouts.
 //!
 //! A batch is confirmed once, in one commit with its entry of the audit log. The caller makes its
-//! payouts, each under a key of its own, so that a repetition makes none twice.
+//! payouts, each under a key of its own, so that a repetition makes none twice. A deleted batch has
+//! no open proposal, since its proposal is withdrawn in the same commit.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -15,9 +16,13 @@ use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, Direction, Key, Table};
 
 use crate::approval::Approval;
+use crate::approvals::Proposal;
 use crate::authorize::Permit;
 use crate::error::UsersError;
-use crate::payout_batch::{BatchId, BatchLine, BatchState, NewBatch, PayoutBatch, RefusedLine};
+use crate::payout_batch::{
+    BATCH_PROPOSAL, BatchId, BatchLine, BatchState, NewBatch, PayoutBatch, ProposedBatch,
+    RefusedLine,
+};
 use crate::rows::{self, Kind};
 use crate::user::checked_name;
 use crate::users::Users;
@@ -165,20 +170,69 @@ impl Users {
         Ok((approved, confirmed))
     }
 
-    /// Deletes a batch that was not confirmed.
+    /// Open proposal of a batch.
+    pub fn proposal_of_batch(&self, account: AccountId, id: BatchId) -> Option<Arc<Approval>> {
+        let mut open = self.open_approvals(Some(account)).into_iter();
+        open.find(|approval| {
+            let payload = || serde_json::from_value::<ProposedBatch>(approval.payload.clone());
+            approval.kind == BATCH_PROPOSAL && payload().is_ok_and(|it| it.batch == id)
+        })
+    }
+
+    /// Proposes the confirmation of a batch to a second person.
+    ///
+    /// # Errors
+    /// [`UsersError::Conflict`] when it was confirmed, deleted or proposed before.
+    pub async fn propose_batch(
+        &self,
+        permit: &Permit,
+        head: &PayoutBatch,
+    ) -> Result<Arc<Approval>, UsersError> {
+        let payload = ProposedBatch {
+            app: head.app,
+            environment: head.environment,
+            batch: head.id,
+        };
+        let proposal = Proposal {
+            kind: BATCH_PROPOSAL.to_owned(),
+            payload: serde_json::to_value(payload).unwrap_or_default(),
+            reason: head.name.clone(),
+        };
+        let gate = self.gate().await;
+        let is_open = self.proposal_of_batch(head.account, head.id).is_some();
+        if is_open || head.state != BatchState::Draft || permit.account != Some(head.account) {
+            return Err(UsersError::Conflict);
+        }
+        let mut batch = Batch::new();
+        require(&mut batch, head)?;
+        self.propose_with(gate, permit, proposal, batch).await
+    }
+
+    /// Deletes a batch that was not confirmed, and withdraws its open proposal in the same commit:
+    /// then only the person who made the proposal deletes the batch.
     pub async fn delete_batch(&self, permit: &Permit, id: BatchId) -> Result<(), UsersError> {
         let account = permit.account.ok_or_else(|| batch_not_found(id))?;
+        let gate = self.gate().await;
+        let permit = &self.renew(permit)?;
         let head = self.batch(account, id).await?;
         if head.state != BatchState::Draft {
             return Err(UsersError::NotPossible("a confirmed batch stays"));
         }
-        let gate = self.gate().await;
-        let permit = &self.renew(permit)?;
         let mut batch = Batch::new();
         delete(&mut batch, &head)?;
         let mut entry = permit.entry(id);
         entry.action = "delete_batch".to_owned();
-        gate.commit(batch, vec![entry], |_| {}).await
+        let mut entries = vec![entry];
+        let open = self.proposal_of_batch(account, id);
+        if let Some(open) = &open {
+            entries.push(self.stage_withdrawal(&mut batch, permit, open, gate.now())?);
+        }
+        gate.commit(batch, entries, move |set| {
+            if let Some(open) = open {
+                set.approvals.remove(&open.id);
+            }
+        })
+        .await
     }
 
     /// Notes that no payout is made of a line.
@@ -208,17 +262,18 @@ impl Users {
         .await
     }
 
-    /// Deletes old unconfirmed batches.
+    /// Deletes old unconfirmed batches without an open proposal.
     pub(crate) async fn purge_batches(&self) -> Result<(), UsersError> {
-        let now = self.0.clock.now();
+        let gate = self.gate().await;
+        let now = gate.now();
         let mut batch = Batch::new();
         for head in self.open_batches().await? {
             let is_draft = head.state == BatchState::Draft;
-            if is_draft && now.since(head.uploaded_at) >= DRAFT_LIFETIME {
+            let is_proposed = || self.proposal_of_batch(head.account, head.id).is_some();
+            if is_draft && now.since(head.uploaded_at) >= DRAFT_LIFETIME && !is_proposed() {
                 delete(&mut batch, &head)?;
             }
         }
-        let gate = self.gate().await;
         gate.commit(batch, Vec::new(), |_| {}).await
     }
 

@@ -105,6 +105,7 @@ pub(super) const USERS: &[Uses] = &[
         "payout_batches",
         &[
             "approval",
+            "approvals",
             "authorize",
             "error",
             "payout_batch",

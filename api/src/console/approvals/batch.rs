@@ -13,8 +13,12 @@ pub(super) fn subject(approval: &Approval) -> String {
     approval.reason.clone()
 }
 
-/// Adds a link to the lines of the batch, which its own page shows.
-pub(super) fn show(page: &Page, proposed: &Proposed, view: &mut View) -> Result<u64, Failed> {
+/// Adds a link to the lines of the batch, which its own page shows until it is discarded.
+pub(super) async fn show(page: &Page, proposed: &Proposed, view: &mut View) -> Result<u64, Failed> {
+    let batch = page.state.users().batch_by_id(proposed.batch).await?;
+    if batch.is_none() {
+        return Ok(0);
+    }
     let path = format!("payouts/batches/{}", proposed.batch);
     view.sections.push(Section {
         links: vec![Target {

@@ -367,7 +367,7 @@ async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
         Proposed::Resolution(one) => resolution::show(page, &approval, one, &mut view).await?,
         Proposed::Closing(one) => closing::show(page, &approval, one, &mut view).await?,
         Proposed::Payout(one) => payout::show(page, &approval, one, &mut view).await?,
-        Proposed::Batch(one) => batch::show(page, one, &mut view)?,
+        Proposed::Batch(one) => batch::show(page, one, &mut view).await?,
         Proposed::Routing(one) => routing::show(page, &approval, one, &mut view).await?,
     };
     if approval.state == ApprovalState::Open {

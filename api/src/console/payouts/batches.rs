@@ -368,39 +368,47 @@ fn line_row(page: &Page, line: &LineProgress, may_see: bool) -> Row {
     }
 }
 
-/// Forms of a draft. A batch that waits for a second person has a link to its proposal instead.
+/// Forms of a draft. A batch that waits for a second person has a link to its proposal, and only
+/// the person who made the proposal can discard the batch.
 fn decision(page: &Page, head: &PayoutBatch, alerts: &mut Vec<Alert>) -> Result<Section, Failed> {
     let text = page.text();
-    if let Some(id) = payout_batches::open_proposal(page.state.users(), head.account, head.id) {
+    let discard = Form {
+        name: "discard",
+        label: text.say("console-batch-discard"),
+        is_danger: true,
+        ..Form::default()
+    };
+    let proposed = page.state.users().proposal_of_batch(head.account, head.id);
+    if let Some(open) = &proposed {
         alerts.push(Alert {
             text: text.say("console-batch-proposed"),
             target: Some(Target {
-                href: page.in_scope(&format!("approvals/{id}")),
+                href: page.in_scope(&format!("approvals/{}", open.id)),
                 name: text.say("console-proposal"),
             }),
         });
+    }
+    let reader = page.identity().map(|who| who.user.id);
+    let is_own = proposed.map(|open| Some(open.proposed_by) == reader);
+    if !page.may(Action::CreatePayout) || is_own == Some(false) {
         return Ok(Section::default());
     }
-    if !page.may(Action::CreatePayout) {
-        return Ok(Section::default());
-    }
-    Ok(Section {
-        title: Some(text.say("console-decision")),
-        text: Some(text.say("console-batch-confirm-text")),
-        forms: vec![
-            Form {
+    let (about, forms) = match is_own {
+        Some(_) => ("console-batch-discard-text", vec![discard]),
+        None => {
+            let confirm = Form {
                 name: "confirm",
                 label: text.say("console-batch-confirm"),
                 is_primary: true,
                 ..Form::default()
-            },
-            Form {
-                name: "discard",
-                label: text.say("console-batch-discard"),
-                is_danger: true,
-                ..Form::default()
-            },
-        ],
+            };
+            ("console-batch-confirm-text", vec![confirm, discard])
+        }
+    };
+    Ok(Section {
+        title: Some(text.say("console-decision")),
+        text: Some(text.say(about)),
+        forms,
         ..Section::default()
     })
 }

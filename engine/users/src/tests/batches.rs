@@ -143,12 +143,9 @@ async fn a_second_person_approves_a_batch_and_confirms_it_in_one_commit() {
     let grace = world.signed_in("grace@example.com").await;
     let head = world.uploaded(&grace).await;
     let create = world.permit(&grace, Action::CreatePayout, Some(1));
-    let proposal = crate::Proposal {
-        kind: "payout_batch".to_owned(),
-        payload: json!({ "batch": head.id }),
-        reason: "May".to_owned(),
-    };
-    let proposed = world.users.propose(&create, proposal).await.unwrap();
+    let proposed = world.users.propose_batch(&create, &head).await.unwrap();
+    let again = world.users.propose_batch(&create, &head).await;
+    assert!(matches!(again, Err(UsersError::Conflict)), "{again:?}");
     let own = world.permit(&grace, Action::ApprovePayout, Some(1));
     let refused = world.users.approve_batch(&own, proposed.id, head.id).await;
     assert!(
@@ -177,6 +174,71 @@ async fn a_second_person_approves_a_batch_and_confirms_it_in_one_commit() {
 }
 
 #[tokio::test]
+async fn a_discarded_batch_withdraws_its_proposal_in_the_same_commit() {
+    let world = World::new().await;
+    world.owner("ada@example.com", 1).await;
+    world
+        .member("ada@example.com", 1, "grace@example.com", Role::Finance)
+        .await;
+    let (ada, grace) = (
+        world.signed_in("ada@example.com").await,
+        world.signed_in("grace@example.com").await,
+    );
+    let head = world.uploaded(&grace).await;
+    let own = world.permit(&grace, Action::CreatePayout, Some(1));
+    let proposed = world.users.propose_batch(&own, &head).await.unwrap();
+    let kept = world.uploaded(&grace).await;
+    let other = world.users.propose_batch(&own, &kept).await.unwrap();
+
+    // Another person rejects, and a token decides nothing.
+    let wanted = TokenRequest {
+        name: "CI".to_owned(),
+        account: Some(account(1)),
+        actions: [Action::CreatePayout].into(),
+        expires_at: world.clock.now().plus(HOUR),
+    };
+    let token = world.users.create_token(&grace, wanted).await.unwrap();
+    let program = world
+        .users
+        .authenticate_token(token.secret.expose(), origin());
+    let program = world.permit(&program.unwrap(), Action::CreatePayout, Some(1));
+    let by_other = world.permit(&ada, Action::CreatePayout, Some(1));
+    for permit in [&program, &by_other] {
+        world.users.delete_batch(permit, head.id).await.unwrap_err();
+    }
+    assert!(world.users.batch_by_id(head.id).await.unwrap().is_some());
+    let open = world.users.proposal_of_batch(account(1), head.id);
+    assert_eq!(open.unwrap().id, proposed.id);
+
+    world.users.background_writes_ended().await;
+    let before = world.store.stats().commits;
+    world.users.delete_batch(&own, head.id).await.unwrap();
+    assert_eq!(world.store.stats().commits, before + 1);
+    for users in [&world.users, &world.restarted(SecondFactor::Optional).await] {
+        assert!(users.batch_by_id(head.id).await.unwrap().is_none());
+        let open = users.open_approvals(Some(account(1)));
+        let open: Vec<_> = open.iter().map(|one| one.id).collect();
+        assert_eq!(open, [other.id], "the other batch keeps its proposal");
+        let withdrawn = users.approval(Some(account(1)), proposed.id).await.unwrap();
+        let at = world.clock.now();
+        assert_eq!(withdrawn.state, ApprovalState::Withdrawn { at });
+    }
+    let late = world.users.propose_batch(&own, &head).await;
+    assert!(matches!(late, Err(UsersError::Conflict)), "{late:?}");
+    let approving = world.permit(&ada, Action::ApprovePayout, Some(1));
+    let late = world
+        .users
+        .approve_batch(&approving, proposed.id, head.id)
+        .await;
+    assert!(matches!(late, Err(UsersError::NotFound { .. })), "{late:?}");
+    let actions = world.actions().await;
+    for action in ["delete_batch", "withdraw"] {
+        let count = actions.iter().filter(|one| *one == action).count();
+        assert_eq!(count, 1, "{action}: {actions:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_draft_that_nobody_confirms_is_deleted_after_a_week() {
     let world = World::new().await;
     world.owner("ada@example.com", 1).await;
@@ -194,6 +256,25 @@ async fn a_draft_that_nobody_confirms_is_deleted_after_a_week() {
     assert!(world.users.batch_by_id(draft.id).await.unwrap().is_none());
     assert!(world.users.batch_lines(draft.id).await.is_err());
     assert!(world.users.batch_by_id(kept.id).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_draft_that_waits_for_a_second_person_stays_until_they_decide() {
+    let world = World::new().await;
+    world.owner("ada@example.com", 1).await;
+    let ada = world.signed_in("ada@example.com").await;
+    let draft = world.uploaded(&ada).await;
+    world.clock.advance(Duration::from_secs(6 * 24 * 60 * 60));
+    let ada = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&ada, Action::CreatePayout, Some(1));
+    world.users.propose_batch(&permit, &draft).await.unwrap();
+    world.clock.advance(Duration::from_secs(2 * 24 * 60 * 60));
+    world.users.purge_expired().await.unwrap();
+    assert!(world.users.batch_by_id(draft.id).await.unwrap().is_some());
+    // The proposal has expired, too.
+    world.clock.advance(Duration::from_secs(24 * 60 * 60));
+    world.users.purge_expired().await.unwrap();
+    assert!(world.users.batch_by_id(draft.id).await.unwrap().is_none());
 }
 
 #[tokio::test]
