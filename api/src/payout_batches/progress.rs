@@ -73,6 +73,22 @@ impl LineState {
     }
 }
 
+impl LineProgress {
+    /// First and last name of the recipient: of the payout, otherwise of the line. Empty: the line
+    /// has no payout, and the retention of its personal data is over.
+    pub fn names(&self) -> [String; 2] {
+        if let Some(tx) = &self.payout {
+            return [
+                tx.customer.first_name.clone(),
+                tx.customer.last_name.clone(),
+            ];
+        }
+        let customer = &self.line.request["customer"];
+        let name = |field: &str| customer[field].as_str().unwrap_or_default().to_owned();
+        [name("first_name"), name("last_name")]
+    }
+}
+
 impl Progress {
     /// Number of lines in a state.
     pub fn count(&self, state: LineState) -> usize {

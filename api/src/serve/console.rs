@@ -56,6 +56,7 @@ pub async fn access(engine: &Engine, settings: &Settings) -> anyhow::Result<Opti
                 true => SecondFactor::Optional,
                 false => SecondFactor::ByRole,
             },
+            sandbox_retention: engine.settings().sandbox_retention,
             ..Options::default()
         },
     );

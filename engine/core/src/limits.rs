@@ -394,6 +394,9 @@ pub const CALLBACK_HINT_AGE: Duration = Duration::from_secs(2);
 /// others long enough to find a mistake in the configuration.
 pub const CALLBACK_RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 pub const CALLBACK_UNMATCHED_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Time after the end of a live batch of payouts for which its lines name their recipients, for
+/// corrections of refused lines: as long as callbacks. The payouts keep their recipients.
+pub const BATCH_PERSONAL_DATA: Duration = CALLBACK_RETENTION;
 /// Characters of a user's password. Longer ones cannot be remembered and cost time to hash.
 pub const PASSWORD_MIN_CHARACTERS: usize = 12;
 pub const PASSWORD_MAX_CHARACTERS: usize = 128;

@@ -15,6 +15,7 @@ mod approval;
 mod approvals;
 mod audit;
 mod authorize;
+mod batch_retention;
 mod change;
 mod error;
 mod invite;

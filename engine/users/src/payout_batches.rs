@@ -290,8 +290,11 @@ impl Users {
         let mut batch = Batch::new();
         require(&mut batch, &before)?;
         rows::put(&mut batch, Kind::Batch, id, &after)?;
-        if matches!(after.state, BatchState::Done { .. }) {
+        if let BatchState::Done { done_at, .. } = after.state {
             rows::delete(&mut batch, Kind::OpenBatch, id);
+            let key = Kind::EndedBatch.key(after.environment);
+            let key = key.child(done_at).child(id);
+            batch.put(Table::User, &key, rows::encode(&key, &id)?);
         }
         gate.commit(batch, Vec::new(), |_| {}).await
     }
@@ -345,7 +348,8 @@ fn confirmed(
     Ok(confirmed)
 }
 
-fn delete(batch: &mut Batch, head: &PayoutBatch) -> Result<(), UsersError> {
+/// Adds the deletion of a batch to `batch`.
+pub(crate) fn delete(batch: &mut Batch, head: &PayoutBatch) -> Result<(), UsersError> {
     require(batch, head)?;
     rows::delete(batch, Kind::Batch, head.id);
     rows::delete(batch, Kind::BatchLines, head.id);

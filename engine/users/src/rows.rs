@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     BatchOfApp,
     /// Lines of batches of payouts.
     BatchLines,
+    /// Ids of batches that have ended, below their environment and the time of their end.
+    EndedBatch,
 }
 
 impl Kind {
@@ -43,6 +45,7 @@ impl Kind {
             Self::OpenBatch => "batch-open",
             Self::BatchOfApp => "batch-of-app",
             Self::BatchLines => "batch-lines",
+            Self::EndedBatch => "batch-ended",
         }
     }
 

@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use switchyard_core::ids::{SessionId, UserId};
+use switchyard_core::limits::SANDBOX_RETENTION;
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_store::{Batch, CommitError, Key, Store, StoreError};
@@ -46,6 +48,8 @@ pub struct Options {
     pub issuer: String,
     pub password_cost: PasswordCost,
     pub second_factor: SecondFactor,
+    /// Time after its end at which a sandbox batch of payouts is deleted: that of its payouts.
+    pub sandbox_retention: Duration,
 }
 
 /// Users who need a second factor.
@@ -65,6 +69,7 @@ impl Default for Options {
             issuer: "Switchyard".to_owned(),
             password_cost: PasswordCost::default(),
             second_factor: SecondFactor::ByRole,
+            sandbox_retention: SANDBOX_RETENTION,
         }
     }
 }

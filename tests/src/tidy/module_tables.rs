@@ -77,6 +77,10 @@ pub(super) const USERS: &[Uses] = &[
         ],
     ),
     (
+        "batch_retention",
+        &["error", "payout_batch", "payout_batches", "rows", "users"],
+    ),
+    (
         "change",
         &[
             "audit", "error", "link", "role", "rows", "set", "token", "user", "users",

@@ -68,6 +68,7 @@ pub struct BatchLineView {
     #[schema(value_type = Option<schemas::Currency>)]
     pub currency: Option<Currency>,
     pub method: String,
+    /// First and last name. Empty where no payout was made and the retention of the name is over.
     pub recipient: String,
     pub reference: Option<String>,
     /// The payout, once it is made.
@@ -113,20 +114,17 @@ impl BatchLineView {
     pub fn new(line: &LineProgress, may_see: bool) -> Self {
         let request = &line.line.request;
         let cell = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        let name = |field: &str| {
-            let name = cell(&request["customer"][field]);
-            match may_see {
-                true => name,
-                false => masked(&name),
-            }
-        };
+        let names = line.names().map(|name| match may_see {
+            true => name,
+            false => masked(&name),
+        });
         Self {
             line: line.line.number,
             state: line.state.name().to_owned(),
             amount: cell(&request["amount"]),
             currency: Currency::from_code(&cell(&request["currency"])),
             method: cell(&request["method"]),
-            recipient: format!("{} {}", name("first_name"), name("last_name")),
+            recipient: names.join(" "),
             reference: request["metadata"]["reference"].as_str().map(str::to_owned),
             payout: line.payout.as_ref().map(|tx| tx.id),
             refused_code: line.refused.as_ref().map(|why| why.code.clone()),

@@ -334,17 +334,11 @@ fn amount_of(line: &LineProgress) -> Option<Amount> {
 
 fn line_row(page: &Page, line: &LineProgress, may_see: bool) -> Row {
     let (text, request) = (page.text(), &line.line.request);
-    let shown = |value: &str| match may_see {
-        true => value.to_owned(),
-        false => labels::masked(value),
-    };
+    let names = line.names().map(|name| match may_see {
+        true => name,
+        false => labels::masked(&name),
+    });
     let cell = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let customer = &request["customer"];
-    let recipient = format!(
-        "{} {}",
-        shown(&cell(&customer["first_name"])),
-        shown(&cell(&customer["last_name"]))
-    );
     let amount = amount_of(line).map(|amount| amount.with_code(text.language()));
     let refused = line.refused.as_ref();
     let about = refused.map_or_else(
@@ -358,7 +352,7 @@ fn line_row(page: &Page, line: &LineProgress, may_see: bool) -> Row {
         text.number(line.line.number.into()),
         text.say(&format!("console-line-{}", line.state.name())),
         amount.unwrap_or_default(),
-        recipient,
+        names.join(" "),
         cell(&request["method"]),
         about,
     ];

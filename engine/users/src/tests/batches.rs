@@ -278,6 +278,69 @@ async fn a_draft_that_waits_for_a_second_person_stays_until_they_decide() {
 }
 
 #[tokio::test]
+async fn a_batch_that_ended_long_ago_names_nobody() {
+    let world = World::new().await;
+    world.owner("ada@example.com", 1).await;
+    let ada = world.signed_in("ada@example.com").await;
+    let permit = world.permit(&ada, Action::CreatePayout, Some(1));
+    let kept = json!({
+        "amount": "25", "currency": "XOF", "method": "mtn_bj",
+        "metadata": { "reference": "may-1" },
+    });
+    let mut request = kept.clone();
+    request["description"] = "Wages of Awa".into();
+    request["customer"] = json!({ "first_name": "Awa", "email": "awa@example.com" });
+    request["recipient"] = json!({ "msisdn": "2290197000000" });
+    let mut made = Vec::new();
+    for environment in [Environment::Sandbox, Environment::Live] {
+        let new = NewBatch {
+            environment,
+            lines: vec![BatchLine {
+                number: 2,
+                request: request.clone(),
+            }],
+            ..new(1)
+        };
+        let head = world.users.upload_batch(&permit, new).await.unwrap();
+        world.users.confirm_batch(&permit, head.id).await.unwrap();
+        made.push(head);
+    }
+    let open = world.users.upload_batch(&permit, new(1)).await.unwrap();
+    world.users.confirm_batch(&permit, open.id).await.unwrap();
+    let day = Duration::from_secs(24 * 60 * 60);
+    world.clock.advance(300 * day);
+    for head in &made {
+        world.users.finish_batch(head.id).await.unwrap();
+    }
+    let [sandbox, live] = [made[0].id, made[1].id];
+    let sent = async |id| {
+        world.users.batch_lines(id).await.unwrap()[0]
+            .request
+            .clone()
+    };
+    for (days, has_sandbox, of_live) in [
+        (89, true, &request),
+        (1, false, &request),
+        (89, false, &request),
+        (1, false, &kept),
+    ] {
+        world.clock.advance(days * day);
+        world.users.purge_expired().await.unwrap();
+        // Twice: nothing is left to do.
+        world.users.purge_expired().await.unwrap();
+        let found = world.users.batch_by_id(sandbox).await.unwrap();
+        assert_eq!(found.is_some(), has_sandbox);
+        assert_eq!(world.users.batch_lines(sandbox).await.is_ok(), has_sandbox);
+        assert_eq!(sent(live).await, *of_live);
+    }
+    assert!(world.users.batch_by_id(live).await.unwrap().is_some());
+    let listed = world.users.batches(made[0].app, Environment::Sandbox, 50);
+    assert!(listed.await.unwrap().is_empty());
+    // A batch whose payouts are not all made needs its lines.
+    assert_eq!(sent(open.id).await, lines(1)[0].request);
+}
+
+#[tokio::test]
 async fn one_task_of_a_process_works_on_a_batch() {
     let world = World::new().await;
     world.owner("ada@example.com", 1).await;
