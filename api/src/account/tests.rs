@@ -1,5 +1,6 @@
 //! The account API through its routes.
 
+mod export;
 mod people;
 mod walk;
 

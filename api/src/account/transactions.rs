@@ -1,8 +1,10 @@
-//! Payments and payouts: list, search, one with its timeline, query of the provider, cancellation.
+//! Payments and payouts: list, export, search, one with its timeline, query of the provider, cancellation.
 
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::response::Response;
+use serde_json::Value;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{self, Transaction as Stored};
 use switchyard_engine::engine::EngineError;
@@ -11,9 +13,10 @@ use switchyard_users::{Action, AuditResult};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::contract::transactions::{SearchFilter, TransactionFilter};
+use super::contract::transactions::{ExportFilter, SearchFilter, TransactionFilter};
 use super::place::{InScope, author};
 use crate::envelope;
+use crate::export::{self, Column};
 use crate::openapi::Success;
 use crate::operations::note_transaction;
 use crate::operator::contract::search::FoundTransactions;
@@ -30,6 +33,7 @@ use crate::state::ApiState;
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
+        .routes(routes!(export_transactions))
         .routes(routes!(search))
         .routes(routes!(show))
         .routes(routes!(check))
@@ -72,6 +76,61 @@ async fn list(
         &views,
         page,
     ))
+}
+
+/// Export transactions
+///
+/// CSV (RFC 4180) with a line of names, newest first, streamed: the file may have any number of
+/// rows. Amounts are decimal texts beside their currencies, times are in UTC. A text that a
+/// spreadsheet would read as a formula has an apostrophe before it. A stream that ends with an
+/// error is incomplete. Columns with personal data need the action `view_personal_data`. Each
+/// export has an entry in the audit log. Action: `export_data`.
+#[utoipa::path(
+    get,
+    path = "/apps/{app}/{environment}/transactions.csv",
+    operation_id = "exportTransactions",
+    tag = "Transactions",
+    params(ExportFilter),
+    responses((
+        status = 200,
+        description = "The file.",
+        content_type = "text/csv",
+        body = String,
+    )),
+)]
+async fn export_transactions(
+    State(state): State<ApiState>,
+    scope: InScope,
+    QueryParams(filter): QueryParams<ExportFilter>,
+) -> Result<Response, Refused> {
+    let permit = scope.place.permit(Action::ExportData)?;
+    let columns = columns(&scope, filter.columns.as_deref())?;
+    let selection = TransactionSelection {
+        environment: Some(scope.environment),
+        kind: filter.kind,
+        status: filter.status,
+        from_date: filter.from_date,
+        to_date: filter.to_date,
+    };
+    let list = operator::transactions::selected(&state, scope.app.id, &selection).await?;
+    let exported = operator::export::selection(list, filter.text)?;
+    let asked = [&selection.status, &selection.from_date, &selection.to_date];
+    let facts = export::facts(&exported, asked.map(Option::as_deref), &columns);
+    let entry = permit.entry(scope.app.id).changing(Value::Null, facts);
+    scope.place.audit(entry).await?;
+    Ok(export::response(state.engine(), exported, columns))
+}
+
+/// The columns with these names; without names all that the sender may see.
+fn columns(scope: &InScope, names: Option<&str>) -> Result<Vec<Column>, Refused> {
+    let chosen = operator::export::columns(names)?;
+    if chosen.iter().flatten().any(|column| column.is_personal()) {
+        scope.place.permit(Action::ViewPersonalData)?;
+    }
+    let may_see = scope.place.may(Action::ViewPersonalData);
+    let all = Column::ALL.into_iter();
+    let visible = all.filter(|column| may_see || !column.is_personal());
+    Ok(chosen.unwrap_or_else(|| visible.collect()))
 }
 
 /// Search transactions

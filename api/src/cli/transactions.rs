@@ -193,7 +193,7 @@ impl Transactions {
 
 /// Writes the body of a response to standard output as it comes. `rows`: their number, if it is
 /// known. A terminal that shows the rows shows no progress.
-async fn write_all(mut file: reqwest::Response, rows: Option<u64>) -> anyhow::Result<()> {
+pub async fn write_all(mut file: reqwest::Response, rows: Option<u64>) -> anyhow::Result<()> {
     let incomplete = "the server ended the file too early: it is incomplete";
     let is_shown = !std::io::stdout().is_terminal();
     let progress = is_shown.then(|| Progress::begin("export", rows, Unit::Things("rows")));

@@ -2,7 +2,7 @@
 
 use axum::extract::Query;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 use switchyard_core::transaction::Kind;
 use switchyard_records::{SearchQuery, SearchText};
 use switchyard_users::Action;
@@ -68,9 +68,10 @@ async fn export(page: &Page, kind: Kind, filter: &Filter) -> Result<Response, Fa
             limit: ROWS_AT_ONCE,
         }),
     };
+    let (status, from, to) = filter.parts();
+    let facts = export::facts(&selection, [Some(status), Some(from), Some(to)], &columns);
     let entry = permit.entry(scope.app.id);
-    page.audit(entry.changing(Value::Null, facts(page, kind, filter, &columns)))
-        .await?;
+    page.audit(entry.changing(Value::Null, facts)).await?;
     Ok(export::response(page.state.engine(), selection, columns))
 }
 
@@ -92,19 +93,4 @@ fn columns(page: &Page) -> Result<Vec<Column>, Failed> {
     Ok(all
         .filter(|column| may_see || !column.is_personal())
         .collect())
-}
-
-/// Facts of an export for the audit log, without the text that was searched for.
-fn facts(page: &Page, kind: Kind, filter: &Filter, columns: &[Column]) -> Value {
-    let columns: Vec<_> = columns.iter().map(|column| column.name()).collect();
-    let (status, from, to) = filter.parts();
-    json!({
-        "kind": kind,
-        "environment": page.scope().map(|scope| scope.environment.as_str()),
-        "status": status,
-        "from": from,
-        "to": to,
-        "is_search": filter.text().is_some(),
-        "columns": columns,
-    })
 }

@@ -1,4 +1,4 @@
-//! Export of payments or payouts as CSV (RFC 4180), for the console and the operator API.
+//! Export of payments or payouts as CSV (RFC 4180), for the console and the APIs.
 //!
 //! Promises: memory does not grow with the number of rows; an amount is its exact decimal text with
 //! its currency in a column of its own; times are ISO 8601 in UTC; a text that a spreadsheet would
@@ -19,6 +19,8 @@ use axum::http::header::{
 use axum::response::{IntoResponse, Response};
 use csv::{Terminator, WriterBuilder};
 use futures_util::stream::try_unfold;
+use serde_json::{Value, json};
+use switchyard_core::environment::Environment;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::{Kind, Transaction};
 use switchyard_engine::engine::{Engine, EngineError};
@@ -79,7 +81,30 @@ pub fn response(engine: &Engine, selection: Selection, columns: Vec<Column>) -> 
     (headers, Body::from_stream(parts)).into_response()
 }
 
+/// Facts of an export for the audit log, without the text that was searched for. `asked`: status,
+/// start and end as the reader gave them.
+pub fn facts(selection: &Selection, asked: [Option<&str>; 3], columns: &[Column]) -> Value {
+    let columns: Vec<_> = columns.iter().map(|column| column.name()).collect();
+    let [status, from, to] = asked;
+    json!({
+        "kind": selection.kind(),
+        "environment": selection.environment(),
+        "status": status,
+        "from": from,
+        "to": to,
+        "is_search": matches!(selection, Selection::Search(_)),
+        "columns": columns,
+    })
+}
+
 impl Selection {
+    const fn environment(&self) -> Environment {
+        match self {
+            Self::List(query) => query.environment,
+            Self::Search(query) => query.environment,
+        }
+    }
+
     const fn kind(&self) -> Option<Kind> {
         match self {
             Self::List(query) => Some(query.kind),

@@ -45,35 +45,40 @@ async fn export(
 ) -> Result<Response, Refused> {
     must_exist(&state, app)?;
     let columns = columns(filter.columns.as_deref())?;
-    let list = ListQuery {
-        limit: ROWS_AT_ONCE,
-        ..selected(&state, app, &filter.selection).await?
-    };
-    let selection = match filter.text {
-        None => Selection::List(list),
-        Some(text) => {
-            if list.status.is_some() || list.from.is_some() || list.to.is_some() {
-                let message = "a text is not combined with a status or dates";
-                return Err(invalid("text", message).into());
-            }
-            let parsed = SearchText::parse(&text);
-            Selection::Search(SearchQuery {
-                app,
-                environment: list.environment,
-                kind: Some(list.kind),
-                text: parsed.map_err(|error| invalid("text", error.to_string()))?,
-                before: None,
-                limit: list.limit,
-            })
-        }
-    };
-    Ok(export::response(state.engine(), selection, columns))
+    let list = selected(&state, app, &filter.selection).await?;
+    let selection = selection(list, filter.text)?;
+    Ok(export::response(
+        state.engine(),
+        selection,
+        columns.unwrap_or_else(|| Column::ALL.into()),
+    ))
 }
 
-/// Columns that a list of names chooses; without one, all.
-fn columns(names: Option<&str>) -> Result<Vec<Column>, Refused> {
+/// The transactions of a list, or those that a text finds in its app and environment.
+pub fn selection(mut list: ListQuery, text: Option<String>) -> Result<Selection, Refused> {
+    list.limit = ROWS_AT_ONCE;
+    let Some(text) = text else {
+        return Ok(Selection::List(list));
+    };
+    if list.status.is_some() || list.from.is_some() || list.to.is_some() {
+        let message = "a text is not combined with a status or dates";
+        return Err(invalid("text", message).into());
+    }
+    let parsed = SearchText::parse(&text);
+    Ok(Selection::Search(SearchQuery {
+        app: list.app,
+        environment: list.environment,
+        kind: Some(list.kind),
+        text: parsed.map_err(|error| invalid("text", error.to_string()))?,
+        before: None,
+        limit: list.limit,
+    }))
+}
+
+/// Columns that a list of names chooses. `None`: there is no list.
+pub fn columns(names: Option<&str>) -> Result<Option<Vec<Column>>, Refused> {
     let Some(names) = names else {
-        return Ok(Column::ALL.into());
+        return Ok(None);
     };
     let parsed = names.split(',').map(|name| {
         Column::parse(name.trim()).ok_or_else(|| {
@@ -82,7 +87,7 @@ fn columns(names: Option<&str>) -> Result<Vec<Column>, Refused> {
             invalid("columns", message).into()
         })
     });
-    parsed.collect()
+    parsed.collect::<Result<_, _>>().map(Some)
 }
 
 #[cfg(test)]

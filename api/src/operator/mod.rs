@@ -18,7 +18,7 @@ mod credentials;
 pub mod deliveries;
 pub mod error;
 mod events;
-mod export;
+pub mod export;
 pub mod form;
 pub mod gateways;
 mod hold;

@@ -84,7 +84,7 @@ pub async fn page(
 }
 
 /// Query for the first page of the selected transactions.
-pub(super) async fn selected(
+pub async fn selected(
     state: &ApiState,
     app: AppId,
     selection: &TransactionSelection,

@@ -279,6 +279,7 @@ pub(super) const API: &[Uses] = &[
             "client",
             "envelope",
             "error",
+            "export",
             "iso_timestamp",
             "key_changes",
             "merchant",

@@ -26,6 +26,27 @@ pub struct TransactionFilter {
     pub page: Option<usize>,
 }
 
+/// Transactions and columns of an export.
+#[derive(Default, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ExportFilter {
+    /// Default: `payment`.
+    #[param(value_type = Option<schemas::Kind>)]
+    pub kind: Option<String>,
+    #[param(value_type = Option<schemas::Status>)]
+    pub status: Option<String>,
+    /// Created since this day (`2026-11-20`) or time, in UTC.
+    pub from_date: Option<String>,
+    /// Created until this day or time, in UTC.
+    pub to_date: Option<String>,
+    /// Only the matches of a search, see `searchTransactions`. Not combined with status and dates.
+    #[param(min_length = 1, max_length = 254)]
+    pub text: Option<String>,
+    /// Names of columns, in their order, with commas between. Default: all that the sender may see.
+    pub columns: Option<String>,
+}
+
 /// Text to search for, and which page of the matches.
 #[derive(Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

@@ -6,10 +6,12 @@ use clap::{Args, Subcommand};
 use switchyard_core::ids::TransactionId;
 
 use super::Session;
-use crate::account::contract::transactions::{SearchFilter, StatisticsFilter, TransactionFilter};
+use crate::account::contract::transactions::{
+    ExportFilter, SearchFilter, StatisticsFilter, TransactionFilter,
+};
 use crate::cli::client::query;
 use crate::cli::statistics::show;
-use crate::cli::transactions::{COLUMNS, state, timeline_view};
+use crate::cli::transactions::{COLUMNS, state, timeline_view, write_all};
 use crate::operator::contract::Nothing;
 use crate::operator::contract::search::FoundTransactions;
 use crate::operator::contract::transactions::{
@@ -22,6 +24,8 @@ pub enum Transactions {
     List(List),
     /// Find payments and payouts by what is known of them
     Search(Search),
+    /// Write payments or payouts as CSV to standard output, newest first
+    Export(Export),
     /// Show a transaction with its timeline
     Show { transaction: String },
     /// Query the provider about the open attempt now
@@ -72,6 +76,28 @@ pub struct Search {
 }
 
 #[derive(Args)]
+pub struct Export {
+    /// payment or payout
+    #[arg(long, default_value = "payment", value_parser = ["payment", "payout"])]
+    kind: String,
+    /// initiated, pending, success, failed or cancelled
+    #[arg(long)]
+    status: Option<String>,
+    /// Created since this day (2026-11-20) or time
+    #[arg(long)]
+    from_date: Option<String>,
+    /// Created until this day or time
+    #[arg(long)]
+    to_date: Option<String>,
+    /// Only the matches of a search
+    #[arg(long, conflicts_with_all = ["status", "from_date", "to_date"])]
+    text: Option<String>,
+    /// Names of columns, with commas between [default: all that you may see]
+    #[arg(long)]
+    columns: Option<String>,
+}
+
+#[derive(Args)]
 pub struct Statistics {
     /// payment or payout
     #[arg(long, default_value = "payment", value_parser = ["payment", "payout"])]
@@ -112,6 +138,12 @@ impl Transactions {
                 let found = &answer.data;
                 let more = found.more.as_ref().map(|more| more as &dyn Display);
                 out.page(&answer, (&found.transactions, "--before", more), COLUMNS)?;
+            }
+            Self::Export(export) => {
+                let filter = query(&export.filter());
+                let path = format!("transactions.csv?{filter}");
+                let file = client.stream(&session.in_scope(&path).await?).await?;
+                write_all(file, None).await?;
             }
             Self::Show { transaction } => {
                 let path = format!("transactions/{transaction}");
@@ -158,6 +190,19 @@ impl List {
             to_date: self.to_date.clone(),
             limit: Some(self.limit),
             page: Some(self.page),
+        }
+    }
+}
+
+impl Export {
+    fn filter(self) -> ExportFilter {
+        ExportFilter {
+            kind: Some(self.kind),
+            status: self.status,
+            from_date: self.from_date,
+            to_date: self.to_date,
+            text: self.text,
+            columns: self.columns,
         }
     }
 }
