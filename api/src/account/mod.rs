@@ -19,6 +19,7 @@ mod openapi;
 mod own;
 mod payouts;
 mod place;
+mod profile;
 mod settings;
 mod sign_in;
 mod statistics;
@@ -58,6 +59,7 @@ pub fn document() -> utoipa::openapi::OpenApi {
 fn of_users() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .merge(own::routes())
+        .merge(profile::routes())
         .merge(tokens::routes())
         .merge(transactions::routes())
         .merge(statistics::routes())

@@ -62,9 +62,9 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
         return vec![ErrorCode::SignInRefused, ErrorCode::ResourceNotFound];
     }
     let mut codes = vec![ErrorCode::AccountTokenInvalid, ErrorCode::ResourceNotFound];
-    let is_of_user = ["tokens", "sessions"]
-        .iter()
-        .any(|own| path.split('/').any(|part| part == *own));
+    let parts = || path.split('/');
+    let is_of_user = parts().any(|part| ["tokens", "sessions"].contains(&part))
+        || parts().any(|part| part == "me") && method != "GET";
     if path.contains("/apps/") || path.contains("/accounts/") || is_of_user {
         codes.extend([
             ErrorCode::RoleNotAllowed,
@@ -84,6 +84,11 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
                 ErrorCode::TransitionRefused,
             ]),
             "Team" => vec![ErrorCode::TransitionRefused, ErrorCode::FieldInvalid],
+            "Own" if path.contains("/me/") => vec![
+                ErrorCode::ResourceChanged,
+                ErrorCode::FieldInvalid,
+                ErrorCode::TransitionRefused,
+            ],
             _ => vec![ErrorCode::ResourceChanged, ErrorCode::FieldInvalid],
         });
     }

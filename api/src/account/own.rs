@@ -47,6 +47,7 @@ async fn me(sender: Sender) -> Answer {
         user: user.id,
         email: user.email.clone(),
         name: user.name.clone(),
+        language: user.language.code().to_owned(),
         roles,
         has_second_factor: user.has_totp(),
         token,

@@ -2,6 +2,7 @@
 
 mod export;
 mod people;
+mod profile;
 mod walk;
 
 use std::sync::Arc;
@@ -38,15 +39,16 @@ const ROLES: [Role; 6] = [
     Role::Viewer,
 ];
 
-struct NoSealer;
+/// Sealer that encrypts nothing.
+struct PlainSealer;
 
-impl Sealer for NoSealer {
-    fn seal(&self, _: UserId, _: &[u8]) -> Option<String> {
-        None
+impl Sealer for PlainSealer {
+    fn seal(&self, _: UserId, plain: &[u8]) -> Option<String> {
+        Some(base16ct::lower::encode_string(plain))
     }
 
-    fn open(&self, _: UserId, _: &str) -> Option<Secret<Vec<u8>>> {
-        None
+    fn open(&self, _: UserId, sealed: &str) -> Option<Secret<Vec<u8>>> {
+        base16ct::lower::decode_vec(sealed).ok().map(Secret::new)
     }
 }
 
@@ -116,6 +118,9 @@ fn body(id: &str, account: AccountId) -> Value {
         }),
         "signIn" => json!({ "email": "nobody@example.com", "password": "not this one" }),
         "reject" => json!({ "reason": "No." }),
+        "changeProfile" => json!({ "language": "fr" }),
+        "changePassword" => json!({ "password": PASSWORD }),
+        "confirmSecondFactor" => json!({ "code": "123456" }),
         "createKey" => json!({ "kind": "secret" }),
         "createWebhook" => json!({ "url": "https://shop.example/hook" }),
         "sendTestEvent" => json!({ "event": "payment.initiated" }),
@@ -147,7 +152,7 @@ fn filled(path: &str, objects: &Objects) -> String {
 async fn users_of(test: &TestEngine) -> Users {
     let users = Users::load(
         test.engine.store().clone(),
-        Arc::new(NoSealer),
+        Arc::new(PlainSealer),
         test.clock.clone(),
         test.engine.ids().clone(),
         Options {

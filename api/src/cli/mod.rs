@@ -325,6 +325,10 @@ mod tests {
         for line in [
             "switchyard account me --token-file token",
             "switchyard account sign-in awa@example.com --password-file - --with-code",
+            "switchyard account profile --name Awa --language fr",
+            "switchyard account password",
+            "switchyard account second-factor confirm",
+            "switchyard account transactions export --status success --columns id,amount",
             "switchyard account tokens create ci --actions view_payments,manage_keys --days 90",
             "switchyard account --app app_01k00000000000000000000000 keys list --environment live",
             "switchyard account keys roll key_x --now",

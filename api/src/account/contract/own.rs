@@ -18,6 +18,8 @@ pub struct Me {
     pub user: UserId,
     pub email: String,
     pub name: String,
+    /// Language of their pages and mails: `en` or `fr`.
+    pub language: String,
     pub roles: Vec<UserRole>,
     pub has_second_factor: bool,
     /// Token of the request; null: a session sent it.
@@ -102,6 +104,57 @@ pub struct SignIn {
     #[serde(default, serialize_with = "exposed_option")]
     #[schema(value_type = Option<String>)]
     pub code: Option<Secret<String>>,
+}
+
+/// Change of the sender's profile.
+#[derive(Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileChange {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 100)]
+    pub name: Option<String>,
+    /// `en` or `fr`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+}
+
+/// New password of the sender.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewPassword {
+    #[serde(serialize_with = "exposed")]
+    #[schema(value_type = String, format = Password, min_length = 12, max_length = 128)]
+    pub password: Secret<String>,
+}
+
+/// API tokens of the sender that stay valid after a new password.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct TokensLeft {
+    pub tokens: Vec<Token>,
+}
+
+/// Secret of a new authenticator.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct SecondFactorSetup {
+    /// Secret in base32, to type.
+    pub secret: String,
+    /// `otpauth://` address, to show as a QR code.
+    pub uri: String,
+}
+
+/// Code of the new authenticator.
+#[derive(Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Code {
+    #[serde(serialize_with = "exposed")]
+    #[schema(value_type = String)]
+    pub code: Secret<String>,
+}
+
+/// Recovery codes of the sender, each for one sign-in.
+#[derive(Serialize, Deserialize, ToSchema)]
+pub struct Codes {
+    pub codes: Vec<String>,
 }
 
 /// New session.

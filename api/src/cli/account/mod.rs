@@ -7,6 +7,7 @@ mod approvals;
 mod keys;
 mod own;
 mod payouts;
+mod profile;
 mod settings;
 mod team;
 mod transactions;
@@ -51,6 +52,13 @@ struct Of {
 enum Command {
     /// Show whose token it is
     Me,
+    /// Change your name and language
+    Profile(profile::Profile),
+    /// Change your password, and end your other sessions
+    Password(profile::Password),
+    /// Set up, replace and remove your second factor
+    #[command(subcommand)]
+    SecondFactor(profile::SecondFactor),
     /// List the apps that the token enters, with the actions that it may perform
     Apps,
     /// Open a session, for what needs a person
@@ -110,6 +118,9 @@ impl Account {
         let session = &session;
         match self.command {
             Command::Me => own::me(session).await,
+            Command::Profile(profile) => profile.run(session).await,
+            Command::Password(password) => password.run(session).await,
+            Command::SecondFactor(factor) => factor.run(session).await,
             Command::Apps => own::apps(session).await,
             Command::SignIn(_) => Ok(()),
             Command::Sessions(sessions) => sessions.run(session).await,

@@ -85,7 +85,7 @@ impl SignIn {
 }
 
 /// Reads a line of standard input, for which a terminal shows a name.
-fn asked(name: &str, input: &mut impl BufRead) -> anyhow::Result<Secret<String>> {
+pub fn asked(name: &str, input: &mut impl BufRead) -> anyhow::Result<Secret<String>> {
     if std::io::stdin().is_terminal() {
         eprint!("{name}: ");
     }
