@@ -114,6 +114,7 @@ console-status-declined = Declined
 console-status-not-sent = Not sent
 console-status-cancelled = Cancelled
 console-status-taken-back = Taken back
+console-money-reported = { $received } was reported
 console-money-part = { $received } was received
 console-money-unreadable = an amount that cannot be read
 console-money-and-unreadable = and an amount that cannot be read

@@ -114,6 +114,7 @@ console-status-declined = Refusé
 console-status-not-sent = Non envoyé
 console-status-cancelled = Annulé
 console-status-taken-back = Repris
+console-money-reported = { $received } signalés
 console-money-part = { $received } reçus
 console-money-unreadable = un montant illisible
 console-money-and-unreadable = et un montant illisible

@@ -3,7 +3,7 @@
 
 use switchyard_core::directory::{Directory, phone};
 use switchyard_core::ids::CaseId;
-use switchyard_core::transaction::{Case, CaseReason, Difference, State, Transaction};
+use switchyard_core::transaction::{Case, CaseReason, Difference, Transaction};
 
 use super::labels::method_name;
 use super::text::Text;
@@ -31,7 +31,7 @@ fn own_name(tx: &Transaction, case: &Case, text: Text) -> String {
 /// Whether a charge was taken back beside the success, which stands.
 fn is_second_reversal(tx: &Transaction, case: &Case) -> bool {
     let is_reversal = case.reason == CaseReason::SuccessContradicted;
-    is_reversal && tx.state == State::Succeeded && !tx.is_of_success(case)
+    is_reversal && tx.success_stands() && !tx.is_of_success(case)
 }
 
 /// Name of the case with this id, by its reason if the transaction has it no longer.

@@ -74,7 +74,11 @@ pub fn detail(tx: &Transaction, text: Text) -> Option<String> {
             let part = tx.received().map(|received| {
                 let unreadable = text.say("console-money-and-unreadable");
                 let sum = received.text(&unreadable, |amount| amount.with_code(text.language()));
-                text.with("console-money-part", &[("received", &sum)])
+                let name = match tx.is_received_sum_disputed() {
+                    true => "console-money-reported",
+                    false => "console-money-part",
+                };
+                text.with(name, &[("received", &sum)])
             });
             let reason = format!("console-decline-{}", failure.reason.as_str());
             Some(part.unwrap_or_else(|| text.say(&reason)))
