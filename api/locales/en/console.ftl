@@ -244,7 +244,6 @@ console-event-cancelled = Cancelled
 console-event-processed = Your server marked it as processed
 console-event-case-opened = A case was opened
 console-event-case-amended = A case was amended
-console-event-case-amount = Reported: { $amount }
 console-event-case-closed = A case was closed
 console-name-invalid = The name is one line of 1 to 100 characters.
 console-second-factor = Authenticator app

@@ -244,7 +244,6 @@ console-event-cancelled = Annulé
 console-event-processed = Votre serveur l’a marqué comme traité
 console-event-case-opened = Un dossier a été ouvert
 console-event-case-amended = Un dossier a été complété
-console-event-case-amount = Annoncé : { $amount }
 console-event-case-closed = Un dossier a été fermé
 console-name-invalid = Le nom tient sur une ligne de 1 à 100 caractères.
 console-second-factor = Application d’authentification

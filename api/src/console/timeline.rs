@@ -250,12 +250,12 @@ fn later_event_statement(event: &Event, text: Text) -> Statement {
         ),
         Event::Cancelled { .. } => plain("i-cancelled", "console-event-cancelled", none()),
         Event::Processed {} => plain("i-paid", "console-event-processed", none()),
-        Event::CaseAmended { amount, .. } => {
-            let amount = Amount::from_minor(amount.minor, amount.currency);
-            let amount = amount.with_code(text.language());
-            let detail = text.with("console-event-case-amount", &[("amount", &amount)]);
-            of("warn", "i-warning", "console-event-case-amended", detail)
-        }
+        Event::CaseAmended { detail, .. } => of(
+            "warn",
+            "i-warning",
+            "console-event-case-amended",
+            detail.clone(),
+        ),
         _ => plain("i-paid", "console-event-case-closed", none()),
     }
 }

@@ -355,6 +355,14 @@ impl QueuedMail {
             ("name", &self.customer_name),
             ("kind", self.kind().as_str()),
             (
+                "charges",
+                if self.has_several_charges {
+                    "several"
+                } else {
+                    "one"
+                },
+            ),
+            (
                 "success",
                 if self.success_stands {
                     "stands"

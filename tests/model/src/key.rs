@@ -378,17 +378,13 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
         is_taken_back,
     } = charge;
     key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
-    for amount in [amount, contradicting] {
-        key.push(amount.map_or(0, |amount| Sum::of(amount) as u8 + 1));
-    }
-    key.push(flags([*is_part, *is_recorded]));
-    key.push(flags([*is_unclear, *is_taken_back]));
+    key.extend([amount, contradicting].map(|sum| sum.map_or(0, |sum| Sum::of(sum) as u8 + 1)));
+    key.push(flags([*is_part, *is_recorded, *is_unclear, *is_taken_back]));
 }
 
 fn read_charge(read: &mut Reader<'_>) -> Charge {
     let [id, amount, contradicting] = [0; 3].map(|_| read.byte().checked_sub(1));
-    let [is_part, is_recorded, ..] = read.flags();
-    let [is_unclear, is_taken_back, ..] = read.flags();
+    let [is_part, is_recorded, is_unclear, is_taken_back, ..] = read.flags();
     let sum = |place: u8| Sum::NAMED[usize::from(place)].amount();
     Charge {
         id: id.map(|id| IDS[usize::from(id)].to_owned()),

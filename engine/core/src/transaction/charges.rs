@@ -176,6 +176,14 @@ pub(super) fn before_unreadable(attempt: &Attempt, id: Option<&str>) -> Option<A
     known.amount
 }
 
+/// Whether the amount of the charge under `id` cannot be read in a report after a pending one.
+pub(super) fn is_unclear(attempt: &Attempt, id: Option<&str>) -> bool {
+    match place(&attempt.charges, id) {
+        Match::At(place) => attempt.charges[place].is_unclear,
+        Match::New | Match::Unclear => false,
+    }
+}
+
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum
 /// of a pending attempt that is less than the known one comes from an older report: the known one
 /// takes its place.

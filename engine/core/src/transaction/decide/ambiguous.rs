@@ -28,6 +28,7 @@ pub(super) fn decide(
         ),
         amount,
         before: None,
+        is_clearing: false,
         provider_id: Some(provider_id),
     };
     let case = cases::open(tx, attempt, evidence, context);

@@ -20,6 +20,8 @@ pub(super) struct Evidence {
     /// Sum that was reported before for the same charge: a larger one, or any one if `amount`
     /// cannot be read.
     pub before: Option<Amount>,
+    /// Whether `amount` takes the place of one that could not be read.
+    pub is_clearing: bool,
     pub provider_id: Option<String>,
 }
 
@@ -30,6 +32,7 @@ impl Evidence {
             detail,
             amount: None,
             before: None,
+            is_clearing: false,
             provider_id: None,
         }
     }
@@ -40,6 +43,7 @@ impl Evidence {
             detail,
             amount: success.captured,
             before: success.before,
+            is_clearing: success.is_clearing,
             provider_id: success.provider_id.clone(),
         }
     }
@@ -124,7 +128,8 @@ impl Evidence {
         let (amount, detail) = self.beside(self.before);
         let is_smaller = amount != self.amount;
         let is_unreadable = self.amount.is_none() && self.before.is_none();
-        is_unreadable || (case.amount == amount && (!is_smaller || case.detail == detail))
+        let is_same = case.detail == detail || !(is_smaller || self.is_clearing);
+        is_unreadable || (case.amount == amount && is_same)
     }
 
     /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of

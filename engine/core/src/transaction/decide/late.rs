@@ -143,6 +143,7 @@ fn found_after_all(
         ),
         amount: None,
         before: None,
+        is_clearing: false,
         provider_id,
     };
     let opened = cases::open(tx, attempt, evidence, context);

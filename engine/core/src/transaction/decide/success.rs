@@ -20,6 +20,8 @@ pub(super) struct Success {
     /// or `captured` cannot be read. `None`: there is none.
     pub before: Option<Amount>,
     pub fees: Option<Amount>,
+    /// Whether `captured` takes the place of an amount that could not be read.
+    pub is_clearing: bool,
     /// Whether a person decided between contradicting reports.
     pub is_by_person: bool,
 }
@@ -29,6 +31,7 @@ impl Success {
     pub fn of(attempt: &Attempt, provider_id: Option<String>, captured: Option<Amount>) -> Self {
         let id = provider_id.as_deref();
         Self {
+            is_clearing: captured.is_some() && charges::is_unclear(attempt, id),
             before: match captured {
                 Some(_) => charges::larger_before(attempt, id, captured),
                 None => charges::before_unreadable(attempt, id),
@@ -156,6 +159,7 @@ fn charged_beside(
         ),
         amount: charge.amount,
         before: None,
+        is_clearing: false,
         provider_id: charge.id.clone(),
     })
 }
@@ -202,6 +206,7 @@ fn paid_twice(tx: &Transaction, other: &Attempt, charge: &Charge) -> Option<Evid
         detail,
         amount: charge.amount,
         before: None,
+        is_clearing: false,
         provider_id: charge.id.clone(),
     })
 }

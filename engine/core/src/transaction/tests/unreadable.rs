@@ -186,10 +186,14 @@ fn a_case_about_a_late_part_names_the_unreadable_amount_that_followed() {
         let before = "and reported $ 10.00 before";
         assert!(case.detail.contains(before), "{}", case.detail);
         assert_eq!(known(&world), ("$ 10.00 ?".to_owned(), None));
-        // The same report once more is no news.
+        // The same report once more is no news; one that can be read is.
         let version = world.tx.version;
         tell(&mut world, attempt, [success(Captured::Unreadable)]);
         assert_eq!(world.tx.version, version, "{kind:?}");
+        tell(&mut world, attempt, [usd("P1", 1_000)]);
+        let case = &world.tx.cases[0];
+        assert!(!case.detail.contains("cannot be read"), "{}", case.detail);
+        assert_eq!(known(&world), ("$ 10.00".to_owned(), Some(1_000)));
     }
 }
 

@@ -167,9 +167,15 @@ case-surplus = { $kind ->
     [payout] More was sent than was ordered: ask for the surplus back.
    *[payment] More was received than was asked: return the surplus.
 }
-case-contradicting_success = { $kind ->
-    [payout] The provider reported two different successes for one attempt, which may be the same money. Compare them with the provider’s records before you send money again or ask for any back.
-   *[payment] The provider reported two different successes for one attempt, which may be the same money. Return nothing before it was compared with the provider’s records.
+case-contradicting_success = { $charges ->
+    [one] { $kind ->
+        [payout] The provider reported different amounts for one payout. Compare them with the provider’s records before you send money again or ask for any back.
+       *[payment] The provider reported different amounts for one payment. Return nothing before they were compared with the provider’s records.
+    }
+   *[several] { $kind ->
+        [payout] The provider reported two different successes for one attempt, which may be the same money. Compare them with the provider’s records before you send money again or ask for any back.
+       *[payment] The provider reported two different successes for one attempt, which may be the same money. Return nothing before it was compared with the provider’s records.
+    }
 }
 case-ambiguous_provider_id = { $kind ->
     [payout] The provider used one id for two attempts. Compare both with its records before you send money again.

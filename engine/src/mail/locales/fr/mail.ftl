@@ -166,9 +166,15 @@ case-surplus = { $kind ->
     [payout] Le montant envoyé dépasse le montant demandé : demandez la restitution de la différence.
    *[payment] Le montant reçu dépasse le montant demandé : rendez la différence.
 }
-case-contradicting_success = { $kind ->
-    [payout] Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Comparez avec les relevés du prestataire avant d’envoyer à nouveau de l’argent ou d’en demander la restitution.
-   *[payment] Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Ne rendez rien avant d’avoir comparé avec les relevés du prestataire.
+case-contradicting_success = { $charges ->
+    [one] { $kind ->
+        [payout] Le prestataire a annoncé des montants différents pour un seul versement. Comparez avec les relevés du prestataire avant d’envoyer à nouveau de l’argent ou d’en demander la restitution.
+       *[payment] Le prestataire a annoncé des montants différents pour un seul paiement. Ne rendez rien avant d’avoir comparé avec les relevés du prestataire.
+    }
+   *[several] { $kind ->
+        [payout] Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Comparez avec les relevés du prestataire avant d’envoyer à nouveau de l’argent ou d’en demander la restitution.
+       *[payment] Le prestataire a annoncé deux succès différents pour une tentative : il peut s’agir de la même somme. Ne rendez rien avant d’avoir comparé avec les relevés du prestataire.
+    }
 }
 case-ambiguous_provider_id = { $kind ->
     [payout] Le prestataire a donné un même identifiant à deux tentatives. Comparez les deux avec ses relevés avant d’envoyer de l’argent à nouveau.
