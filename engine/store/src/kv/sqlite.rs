@@ -101,8 +101,6 @@ impl Sqlite {
         let is_new = !path.try_exists()?;
         if is_new {
             fs::create_dir(path)?;
-        }
-        if is_new {
             make_database(&database)?;
         }
         let (connection, files) = InPlace::open(path, Opener::Server, || {
@@ -211,11 +209,8 @@ impl Sqlite {
     /// # Errors
     /// [`KvError::IndexNotInPlace`] when they differ, or one of them cannot be read.
     fn verify_index(&self, writer: &Writer) -> Result<(), KvError> {
-        let new = self.database.connect_reader();
-        let seen = [
-            last_group(&writer.connection),
-            new.and_then(|connection| last_group(&connection)),
-        ];
+        let new = || last_group(&self.database.connect_reader()?);
+        let seen = [last_group(&writer.connection), new()];
         for group in seen {
             match group {
                 Ok(group) if group == writer.last => {}
