@@ -1,4 +1,5 @@
-//! Payments and payouts: list, export, search, one with its timeline, query of the provider, cancellation.
+//! Payments and payouts: list, export, search, one with its timeline, query of the provider,
+//! cancellation.
 
 use std::sync::Arc;
 

@@ -28,7 +28,7 @@ pub struct Proposed {
     pub seen: Seen,
 }
 
-/// What a case says about its money. Another report may change it.
+/// The money of a case as the proposer saw it. Another report may change it.
 #[derive(PartialEq, Serialize, Deserialize)]
 pub struct Seen {
     detail: String,

@@ -163,7 +163,7 @@ impl Sqlite {
     fn commit(&self, changes: &[Change<'_>]) -> Result<(), KvError> {
         let mut writer = self.writer();
         self.verify_files(&writer)?;
-        // What the index lacks is not moved, and is lost when the log is restarted.
+        // A page that the index lacks is not moved, and is lost when the log is restarted.
         if writer.log.may_move(&writer.connection)? {
             self.verify_index(&writer)?;
         }
@@ -299,8 +299,8 @@ impl Kv for Sqlite {
         } = writer.into_inner();
         log.finish();
         drop((readers, connection, files));
-        // The first connection makes the index anew, from the log: the one of before may have been
-        // overwritten. What an index lacks would be lost with the log.
+        // The first connection makes a new index, from the log: the one of before may have been
+        // overwritten. Pages that an index lacks would be lost with the log.
         let connection = database.connect_writer(false)?;
         match last_group(&connection)? == last {
             true => log::empty(&connection),

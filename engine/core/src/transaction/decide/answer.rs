@@ -420,7 +420,8 @@ fn amount_differs(
     events
 }
 
-/// Whether a report of the amount that contradicts a charge is delivered again: its case names both.
+/// Whether a report of the amount that contradicts a charge is delivered again. Its case names
+/// both.
 fn is_known_contradiction(tx: &Transaction, attempt: &Attempt, success: &Success) -> bool {
     let id = success.provider_id.as_deref();
     let mut charges = attempt.charges.iter().filter(|charge| charge.is_under(id));

@@ -225,8 +225,7 @@ fn default_message(tx: &Transaction, attempt: &Attempt) -> &'static str {
     let paid = tx.attempts.iter().filter(settled);
     let paid: Vec<_> = paid.filter(|one| money_was_reported(tx, one)).collect();
     let mut standing = paid.iter().flat_map(|one| &one.charges);
-    // By the person's word, no money moved that only reports tell of which cannot be read or
-    // contradict each other.
+    // By the person's word, no money moved where reports cannot be read or contradict each other.
     let has_sum = standing
         .any(|charge| !charge.is_taken_back && charge.amount.is_some() && !charge.is_disputed());
     match tx.kind() {
