@@ -1,8 +1,8 @@
 //! Deletion of personal data from batches of payouts that ended long ago.
 //!
 //! The payouts of a batch have the same names and numbers. In sandbox they are deleted, and the
-//! batch is deleted with them. In live they stay, and the lines of the batch keep only amount, method
-//! and reference.
+//! batch is deleted with them. In live they stay, and the lines of the batch keep only amount,
+//! method and reference.
 
 use std::time::Duration;
 
