@@ -129,8 +129,8 @@ impl Access {
         KeyId::new(self.0.ids.ulid(self.0.clock.now()))
     }
 
-    /// Makes a key with an id of [`Self::new_key_id`]. `also`: rows of the caller that are committed
-    /// with it.
+    /// Makes a key with an id of [`Self::new_key_id`]. `also`: rows of the caller in the same
+    /// commit.
     pub async fn create_key_with(
         &self,
         id: KeyId,

@@ -71,7 +71,7 @@ impl Users {
     }
 }
 
-/// The parts of a line's request that name nobody.
+/// The fields of a line's request without personal data.
 fn without_people(request: &Value) -> Value {
     let fields = request.as_object().into_iter().flatten();
     let kept = fields.filter(|(name, _)| KEPT.contains(&name.as_str()));
