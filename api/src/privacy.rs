@@ -44,6 +44,7 @@ fn hide_routing_of(event: &mut Event) {
         | Event::AttemptDeclined { .. }
         | Event::AttemptSucceeded { .. }
         | Event::MoneyReported { .. }
+        | Event::AttemptIdentified { .. }
         | Event::QueryStarted { .. }
         | Event::QueryPlanned { .. }
         | Event::SubmissionResumed { .. }
@@ -123,6 +124,7 @@ fn mask_entry(entry: &mut TimelineEntry) {
             | Event::AttemptDeclined { .. }
             | Event::AttemptSucceeded { .. }
             | Event::MoneyReported { .. }
+            | Event::AttemptIdentified { .. }
             | Event::QueryStarted { .. }
             | Event::QueryPlanned { .. }
             | Event::SubmissionResumed { .. }

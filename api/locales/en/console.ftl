@@ -220,6 +220,7 @@ console-event-attempt-in-doubt = The outcome is unknown
 console-event-attempt-not-sent = Nothing was sent
 console-event-attempt-declined = Declined
 console-event-attempt-succeeded = The provider reported success
+console-event-attempt-identified = The provider named the attempt by a new id
 console-event-money-open = The provider reported money for the open attempt
 console-event-money-ended = The provider reported money for an ended attempt
 console-event-money-part-open = The provider reported a part of the money, for the open attempt

@@ -220,6 +220,7 @@ console-event-attempt-in-doubt = Le résultat est inconnu
 console-event-attempt-not-sent = Rien n’a été envoyé
 console-event-attempt-declined = Refusé
 console-event-attempt-succeeded = Le prestataire a signalé un succès
+console-event-attempt-identified = Le prestataire a désigné la tentative par un nouvel identifiant
 console-event-money-open = Le prestataire a signalé de l’argent pour la tentative ouverte
 console-event-money-ended = Le prestataire a signalé de l’argent pour une tentative terminée
 console-event-money-part-open = Le prestataire a signalé une partie de l’argent, pour la tentative ouverte

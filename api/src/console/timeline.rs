@@ -223,6 +223,11 @@ fn event_statement(event: &Event, text: Text) -> Statement {
 fn later_event_statement(event: &Event, text: Text) -> Statement {
     let none = String::new;
     match event {
+        Event::AttemptIdentified { provider_id, .. } => plain(
+            "i-in",
+            "console-event-attempt-identified",
+            provider_id.clone(),
+        ),
         Event::QueryStarted { .. } => {
             plain("i-search", "console-event-query-started", String::new())
         }

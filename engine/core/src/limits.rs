@@ -6,6 +6,9 @@ use std::time::Duration;
 /// Attempts that are queried for a callback that names only a provider id shared by all of them.
 /// More attempts with one id make an answer by id useless.
 pub const ATTEMPTS_PER_ID: usize = 20;
+/// Ids of verified reports that an attempt keeps besides its own and those of its charges. Each
+/// further one is ignored.
+pub const FURTHER_IDS: usize = 50;
 
 /// Commits queued for the store's writer. Further callers wait: back-pressure instead of memory.
 pub const STORE_QUEUE: usize = 8_192;

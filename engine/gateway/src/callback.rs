@@ -152,8 +152,9 @@ impl CallbackReport {
         Some(self.redactor.id(id))
     }
 
-    /// Outcome that it names, by the same money rule as that of a query. `None`: it names none.
-    /// `asked`: amount of the attempt that it is about.
+    /// Outcome that it names, by the same money rule as that of a query, under the provider's id of
+    /// the callback if it has none of its own. `None`: it names no outcome. `asked`: amount of the
+    /// attempt that it is about.
     pub fn outcome(&self, transaction: TransactionId, asked: Amount) -> Option<Outcome> {
         let outcome = self.result.outcome.clone()?;
         let subject = outcome::Subject {
@@ -163,7 +164,8 @@ impl CallbackReport {
             asked: Some(asked),
             redactor: &self.redactor,
         };
-        Some(outcome::translate(outcome, &subject).with_field_if(false))
+        let outcome = outcome::translate(outcome, &subject).with_field_if(false);
+        Some(outcome.with_id_of(self.provider_id()))
     }
 }
 

@@ -59,6 +59,8 @@ pub(super) async fn ask(
         found @ Outcome::Pending { .. } if attempt.state == AttemptState::NotSent => {
             apply(engine, tx, attempt, found).await
         }
+        // A report of money may name this id alone.
+        named if is_new_id(tx, attempt, &named) => apply(engine, tx, attempt, named).await,
         Outcome::Succeeded { .. }
         | Outcome::Declined(_)
         | Outcome::NotSent { .. }
@@ -70,6 +72,11 @@ pub(super) async fn ask(
         engine.callbacks().note_query_result(attempt.id, asked_at);
     }
     Ok(verdict)
+}
+
+fn is_new_id(tx: &Transaction, attempt: &Attempt, outcome: &Outcome) -> bool {
+    let id = outcome.provider_id();
+    id.is_some_and(|id| !tx.ids_of(attempt).contains(&id))
 }
 
 /// Schedules the next query after an inconclusive one. The delay is the age of the callback, so it

@@ -403,6 +403,7 @@ async fn act_on(
             apply(engine, tx, attempt, outcome).await
         }
         Some(outcome) if found.is_trusted && is_named && is_another => {
+            learn_id(engine, callback, tx, attempt).await?;
             let hinted = Hint {
                 takes_back: matches!(outcome, Outcome::Declined(_)),
                 ..Hint::of("It names another provider's id than the attempt has.")
@@ -415,6 +416,27 @@ async fn act_on(
             hint(engine, callback, tx, attempt, hinted).await
         }
     }
+}
+
+/// Stores the id of a verified callback that names our reference, too, unless another attempt has
+/// the id.
+async fn learn_id(
+    engine: &Engine,
+    callback: &Callback,
+    tx: &Transaction,
+    attempt: &Attempt,
+) -> Result<(), EngineError> {
+    let is_free = with_id(engine, callback).await?.is_empty();
+    let id = callback.provider_id.clone().filter(|_| is_free);
+    let Some(provider_id) = id else {
+        return Ok(());
+    };
+    let named = Command::Identify {
+        attempt: attempt.id,
+        provider_id,
+    };
+    engine.registry().send(engine, tx.id, named).await?;
+    Ok(())
 }
 
 /// Sends a verified outcome to the transaction, like the result of a query. `None`: not before our

@@ -242,6 +242,7 @@ fn reported_at_once(ask: &Collect) -> Option<Outcome> {
         "pending ch_shared" => Outcome::pending().with_provider_id("ch_shared"),
         "pending ch_renamed" => Outcome::pending().with_provider_id("ch_renamed"),
         "succeed ch_shared" => Outcome::succeeded(&ask.amount).with_provider_id("ch_shared"),
+        "decline" => Outcome::declined(DeclineReason::PayerDeclined, "No."),
         "decline ch_5" | "decline ch_6" | "decline ch_7" | "decline ch_8" => {
             let id = ask.description.trim_start_matches("decline ");
             Outcome::declined(DeclineReason::PayerDeclined, "No.").with_provider_id(id)

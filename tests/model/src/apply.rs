@@ -200,11 +200,11 @@ fn settle(side: &mut Side, verdict: &Verdict) {
 fn learn_names(named: &mut [u8; 4], before: &Transaction, after: &Transaction) {
     for (number, attempt) in (0_u8..).zip(&after.attempts) {
         let known = before.attempts.get(usize::from(number));
-        let known = known.and_then(|known| known.provider_id.as_ref());
-        if let Some(id) = &attempt.provider_id
-            && known != Some(id)
-        {
-            named[usize::from(id_number(id))] |= 1 << number;
+        let ids_before = known.map_or_else(Vec::new, |known| before.ids_of(known));
+        for id in after.ids_of(attempt) {
+            if !ids_before.contains(&id) {
+                named[usize::from(id_number(id))] |= 1 << number;
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Numbers of enumerated values in the key of a world.
 
+use crate::base::{IDS, earlier, id_number, long_ago, past_its_end};
 use crate::world::{Submission, Truth};
+use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::CaseReason;
 
 pub const fn reason_code(reason: CaseReason) -> u8 {
@@ -76,3 +78,33 @@ pub const TRUTHS: [Truth; 9] = [
     Truth::PaidTwice,
     Truth::Reversed,
 ];
+
+/// Code of a set of ids.
+pub fn ids_code(ids: &[String]) -> u8 {
+    ids.iter().fold(0, |code, id| code | 1 << id_number(id))
+}
+
+pub fn decoded_ids(code: u8) -> Vec<String> {
+    let ids = (0_u8..)
+        .zip(IDS)
+        .filter(|(place, _)| code >> place & 1 == 1);
+    ids.map(|(_, id)| id.to_owned()).collect()
+}
+
+pub fn resumed_code(resumed_at: Option<Timestamp>) -> u8 {
+    match resumed_at {
+        None => 0,
+        Some(at) if at <= long_ago() => 3,
+        Some(at) if at <= past_its_end() => 2,
+        Some(_) => 1,
+    }
+}
+
+pub fn decoded_resumed(code: u8) -> Option<Timestamp> {
+    Some(match code {
+        0 => return None,
+        3 => long_ago(),
+        2 => past_its_end(),
+        _ => earlier(),
+    })
+}

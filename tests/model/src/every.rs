@@ -78,12 +78,13 @@ fn replayed(tx: &Transaction, events: &[Event], as_stored: bool) -> Option<Promi
     for event in events {
         direct = evolve(direct, event, NOW);
     }
-    // Reports after the end change the charges, as they add cases, a person's check changes the
+    // Reports after the end change the charges and ids, as they add cases, a person's check changes the
     // times of queries, and nothing changes anything else.
     let attempts = |tx: &Transaction| {
         let mut attempts = tx.attempts.clone();
         for attempt in &mut attempts {
             attempt.charges.clear();
+            attempt.further_ids.clear();
             (attempt.last_query_at, attempt.next_query_at) = (None, None);
         }
         attempts
@@ -176,6 +177,10 @@ fn about_attempt(tx: &Transaction, number: usize, commands: &mut Vec<Command>) {
             gateway_state: None,
         });
     }
+    commands.push(Command::Identify {
+        attempt,
+        provider_id: IDS[0].to_owned(),
+    });
     commands.push(Command::AmbiguousId {
         attempt,
         provider_id: IDS[0].to_owned(),

@@ -7,7 +7,10 @@ use crate::base::{
     IDS, NOW, Sum, attempt_id, attempt_of, candidate, case_id, connection_of, earlier, id_number,
     just_now, long_ago, past_its_end, reference, soon,
 };
-use crate::codes::{REASONS, SUBMISSIONS, TRUTHS, reason_code, submission_code, truth_code};
+use crate::codes::{
+    REASONS, SUBMISSIONS, TRUTHS, decoded_ids, decoded_resumed, ids_code, reason_code,
+    resumed_code, submission_code, truth_code,
+};
 use crate::world::{Side, World};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
@@ -134,6 +137,7 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         received,
         fees: _,
         charges,
+        further_ids,
         queries: _,
         last_query_at: _,
         next_query_at,
@@ -168,21 +172,13 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         key.push(amount.map_or(0, |amount| Sum::of(amount) as u8 + 1));
     }
     write_charges(key, charges);
+    key.push(ids_code(further_ids));
     key.push(small(*resumed as usize));
     key.push(resumed_code(*resumed_at));
     key.push(codes_code(*codes));
     key.push(call_off.map_or(0, call_off_code));
     key.push(small(remaining.len()));
     key.extend(remaining.iter().map(connection_of));
-}
-
-fn resumed_code(resumed_at: Option<Timestamp>) -> u8 {
-    match resumed_at {
-        None => 0,
-        Some(at) if at <= long_ago() => 3,
-        Some(at) if at <= past_its_end() => 2,
-        Some(_) => 1,
-    }
 }
 
 /// Of a decline only this counts: it uses up none of the payer's attempts.
@@ -302,6 +298,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
     };
     let (captured, received) = (sum(), sum());
     let charges: Vec<_> = (0..read.byte()).map(|_| read_charge(read)).collect();
+    let further_ids = decoded_ids(read.byte());
     let (resumed, resumed_at, codes) = (read.byte(), read.byte(), read.byte());
     let call_off = read.byte();
     let remaining = (0..read.byte()).map(|_| candidate(read.byte()));
@@ -339,6 +336,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         received,
         fees: None,
         charges,
+        further_ids,
         queries: 0,
         last_query_at: None,
         next_query_at: at(planned),
@@ -349,15 +347,6 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         call_off: decoded_call_off(call_off),
         gateway_state: serde_json::Value::Null,
     }
-}
-
-fn decoded_resumed(code: u8) -> Option<Timestamp> {
-    Some(match code {
-        0 => return None,
-        3 => long_ago(),
-        2 => past_its_end(),
-        _ => earlier(),
-    })
 }
 
 fn write_charges(key: &mut Vec<u8>, charges: &[Charge]) {

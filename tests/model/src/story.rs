@@ -225,6 +225,13 @@ fn code(command: &Command) -> String {
         Command::MarkProcessed => "Command::MarkProcessed".to_owned(),
         Command::Cancel(by) => format!("Command::Cancel(CancelledBy::{by:?})"),
         Command::GiveUp => "Command::GiveUp".to_owned(),
+        Command::Identify {
+            attempt,
+            provider_id,
+        } => format!(
+            "Command::Identify {{ attempt: {}, provider_id: {provider_id:?}.to_owned() }}",
+            at(*attempt)
+        ),
         Command::AmbiguousId {
             attempt,
             provider_id,

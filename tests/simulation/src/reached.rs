@@ -26,7 +26,7 @@ names! { EVENTS, event, Event:
     Initiated Confirmed AttemptStarted AttemptPending AttemptInDoubt AttemptNotSent AttemptDeclined
     AttemptSucceeded QueryStarted QueryPlanned SubmissionResumed CodeSubmitted CodeAnswered
     CallOffStarted OperatorActed SteppedOver AttemptAllowed Held Succeeded Failed Cancelled Processed
-    CaseOpened CaseAmended CaseClosed MoneyReported
+    CaseOpened CaseAmended CaseClosed MoneyReported AttemptIdentified
 }
 
 /// Counts of lies and events over several histories.

@@ -56,8 +56,7 @@ async fn a_part_that_a_query_finds_for_a_declined_attempt_opens_a_case() -> anyh
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_verified_part_under_another_id_counts_whatever_becomes_of_the_attempt()
--> anyhow::Result<()> {
+async fn a_decline_of_the_first_id_takes_no_part_under_another_id_back() -> anyhow::Result<()> {
     let fixture = Fixture::misbehaving().await?;
     let id = fixture.confirmed("pending ch_9").await?;
     until(&fixture, id, AttemptState::Pending).await?;
@@ -71,7 +70,19 @@ async fn a_verified_part_under_another_id_counts_whatever_becomes_of_the_attempt
         "reference": reference, "id": "ch_9", "status": "declined", "minor": 0,
     });
     told(&fixture, declined, Some(KEY)).await?;
-    until_in_question(&fixture, id).await
+    fixture.dealt_with(2).await?;
+    let found = fixture.transaction(id).await?;
+    let attempt = &found.attempts[0];
+    assert_eq!(attempt.state, AttemptState::Pending);
+    assert_eq!(attempt.provider_id.as_deref(), Some("ch_other"));
+    let charges: Vec<_> = attempt
+        .charges
+        .iter()
+        .map(|one| one.id.as_deref())
+        .collect();
+    assert_eq!(charges, [Some("ch_other")]);
+    assert!(!attempt.charges[0].is_taken_back && !found.surely_moved_no_money());
+    Ok(())
 }
 
 /// Strangers fill the list of callbacks without an attempt.

@@ -2,6 +2,7 @@
 //! move, a real server for HTTP.
 
 mod fixture;
+mod further_ids;
 mod late_parts;
 mod late_success;
 mod races;

@@ -331,7 +331,7 @@ async fn a_declined_attempt_with_a_success_under_the_id_of_another_one_is_not_pa
     Ok(())
 }
 
-async fn allow_three_attempts(fixture: &Fixture) -> anyhow::Result<()> {
+pub async fn allow_three_attempts(fixture: &Fixture) -> anyhow::Result<()> {
     let app = fixture.merchant.bench.caller().app.clone();
     let change = AppChange {
         settings: Some(AppSettings {

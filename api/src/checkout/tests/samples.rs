@@ -112,6 +112,7 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         why: None,
         captured: None,
         charges: Vec::new(),
+        further_ids: Vec::new(),
         received: None,
         fees: None,
         queries: 0,

@@ -121,6 +121,12 @@ pub enum Event {
         attempt: AttemptId,
         report: MoneyReport,
     },
+    /// A verified report names an attempt by an id that it did not have.
+    AttemptIdentified {
+        #[schema(value_type = String)]
+        attempt: AttemptId,
+        provider_id: String,
+    },
     QueryStarted {
         #[schema(value_type = String)]
         attempt: AttemptId,
@@ -306,6 +312,7 @@ impl From<transaction::Event> for Event {
             AttemptNotSent { attempt, why };
             AttemptDeclined { attempt, decline };
             MoneyReported { attempt, report };
+            AttemptIdentified { attempt, provider_id };
             QueryStarted { attempt, scheduled, next_query_at };
             QueryPlanned { attempt, next_query_at };
             SubmissionResumed { attempt };

@@ -90,6 +90,7 @@ pub fn actions(tx: &Transaction, event: &Event) -> Vec<Action> {
         | Event::AttemptNotSent { .. }
         | Event::AttemptDeclined { .. }
         | Event::AttemptSucceeded { .. }
+        | Event::AttemptIdentified { .. }
         | Event::QueryPlanned { .. }
         | Event::CodeAnswered { .. }
         | Event::OperatorActed { .. }

@@ -70,6 +70,10 @@ pub struct Attempt {
     /// Money that the provider reported, each charge by its latest report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charges: Vec<Charge>,
+    /// Further ids by which verified reports named the attempt, at most
+    /// [`crate::limits::FURTHER_IDS`] of them. A later report of money may name nothing else.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_ids: Vec<String>,
     /// Queries that the schedule has asked for so far.
     pub queries: u32,
     pub last_query_at: Option<Timestamp>,

@@ -50,6 +50,11 @@ pub enum Command {
     Ask,
     /// A provider sent something that proves nothing: ask it, even when it was asked a moment ago.
     Hint,
+    /// A verified report names the attempt by this id, and changes nothing else.
+    Identify {
+        attempt: AttemptId,
+        provider_id: String,
+    },
     /// Two attempts of one connection have this provider id, so that it identifies neither.
     AmbiguousId {
         attempt: AttemptId,
@@ -92,6 +97,7 @@ impl Command {
             Self::Wake => "wake",
             Self::Ask => "ask",
             Self::Hint => "hint",
+            Self::Identify { .. } => "identify",
             Self::AmbiguousId { .. } => "ambiguous_id",
             Self::Cancel(_) => "cancel",
             Self::GiveUp => "give_up",

@@ -68,6 +68,11 @@ pub enum Event {
         attempt: AttemptId,
         report: MoneyReport,
     },
+    /// A verified report names an attempt by an id that is none of its ids until now.
+    AttemptIdentified {
+        attempt: AttemptId,
+        provider_id: String,
+    },
     /// A query of the provider started. `scheduled`: by the schedule, not by a request.
     QueryStarted {
         attempt: AttemptId,

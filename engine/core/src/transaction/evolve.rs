@@ -68,6 +68,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
         Event::AttemptNotSent { attempt, .. }
         | Event::AttemptDeclined { attempt, .. }
         | Event::AttemptSucceeded { attempt, .. }
+        | Event::AttemptIdentified { attempt, .. }
         | Event::QueryStarted { attempt, .. }
         | Event::QueryPlanned { attempt, .. }
         | Event::CodeSubmitted { attempt }
@@ -201,7 +202,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
     }
 }
 
-/// Changes of an attempt between its beginning and its end: queries, codes, reports.
+/// Changes of an attempt besides its end: queries, codes, ids.
 fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp) {
     match event {
         Event::QueryStarted {
@@ -212,6 +213,9 @@ fn evolve_what_is_under_way(attempt: &mut Attempt, event: &Event, now: Timestamp
             attempt.last_query_at = Some(now);
             attempt.next_query_at = Some(*next_query_at);
             attempt.queries = attempt.queries.saturating_add(u32::from(*scheduled));
+        }
+        Event::AttemptIdentified { provider_id, .. } => {
+            attempt.further_ids.push(provider_id.clone());
         }
         Event::SubmissionResumed { .. } => {
             attempt.resumed += 1;

@@ -47,12 +47,13 @@ impl Attempt {
         let mut charges = self.charges.iter();
         self.provider_id.as_deref() == Some(id)
             || charges.any(|charge| charge.id.as_deref() == Some(id))
+            || self.further_ids.iter().any(|further| further == id)
     }
 }
 
 impl Transaction {
-    /// Provider ids of `attempt`, each once: its own, those of its charges, and those of the cases
-    /// about it.
+    /// Provider ids of `attempt`, each once: its own, those of its charges, those of further
+    /// reports, and those of the cases about it.
     pub fn ids_of<'t>(&'t self, attempt: &'t Attempt) -> Vec<&'t str> {
         let is_about = |case: &&Case| {
             let about = self.attempt_of(case);
@@ -63,8 +64,9 @@ impl Transaction {
         let charges = attempt.charges.iter();
         let of_charges = charges.filter_map(|charge| charge.id.as_deref());
         let own = attempt.provider_id.as_deref().into_iter();
+        let further = attempt.further_ids.iter().map(String::as_str);
         let mut ids = Vec::new();
-        for id in own.chain(of_charges).chain(of_cases) {
+        for id in own.chain(of_charges).chain(further).chain(of_cases) {
             if !ids.contains(&id) {
                 ids.push(id);
             }

@@ -19,6 +19,7 @@ pub fn next_candidates<'t>(tx: &'t Transaction, command: &Command) -> Vec<&'t Ca
         | Command::Wake
         | Command::Ask
         | Command::Hint
+        | Command::Identify { .. }
         | Command::AmbiguousId { .. }
         | Command::Cancel(_)
         | Command::GiveUp

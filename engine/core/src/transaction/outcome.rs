@@ -61,6 +61,17 @@ impl Outcome {
         }
     }
 
+    /// The provider's id that it names. `None`: it names none.
+    pub fn provider_id(&self) -> Option<&str> {
+        match self {
+            Self::Succeeded { provider_id, .. } | Self::Pending { provider_id, .. } => {
+                provider_id.as_deref()
+            }
+            Self::Declined(decline) => decline.provider_id.as_deref(),
+            Self::NotSent { .. } | Self::Unknown { .. } => None,
+        }
+    }
+
     /// An unknown outcome that is queried as the schedule says.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self::Unknown {
@@ -71,6 +82,19 @@ impl Outcome {
 }
 
 impl Outcome {
+    /// The outcome under `id`, if it can have one and names none.
+    pub fn with_id_of(mut self, id: Option<String>) -> Self {
+        match &mut self {
+            Self::Succeeded { provider_id, .. }
+            | Self::Pending { provider_id, .. }
+            | Self::Declined(Decline { provider_id, .. }) => {
+                *provider_id = provider_id.take().or(id)
+            }
+            Self::NotSent { .. } | Self::Unknown { .. } => {}
+        }
+        self
+    }
+
     /// Keeps the field that a decline names only if `nothing_sent`: nothing that could move money
     /// has left. Otherwise the decline counts as any other.
     pub fn with_field_if(mut self, nothing_sent: bool) -> Self {

@@ -4,7 +4,7 @@
 use super::cases::{self, Evidence};
 use super::end::{next_or_end, unreachable};
 use super::success::{self, Success};
-use super::{cancel, late};
+use super::{cancel, identify, late};
 use crate::ids::AttemptId;
 use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
@@ -46,6 +46,7 @@ pub(super) fn decide(
         ..answer
     };
     let report = MoneyReport::of(attempt, &answer.outcome);
+    let id = answer.outcome.provider_id().map(str::to_owned);
     let events = decide_named(tx, attempt, answer, context);
     let tells_of_money = |event: &Event| match event {
         Event::AttemptSucceeded { attempt: id, .. } => *id == attempt.id,
@@ -62,7 +63,11 @@ pub(super) fn decide(
         attempt: attempt.id,
         report,
     });
-    Ok(reported.into_iter().chain(events).collect())
+    let mut events: Vec<Event> = reported.into_iter().chain(events).collect();
+    if events.is_empty() {
+        events.extend(id.and_then(|id| identify::identified(tx, attempt, id)));
+    }
+    Ok(events)
 }
 
 fn decide_named(

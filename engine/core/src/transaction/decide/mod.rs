@@ -13,6 +13,7 @@ mod end;
 mod failover;
 mod hint;
 mod hold_submission;
+mod identify;
 mod late;
 mod operator;
 mod process;
@@ -75,6 +76,10 @@ fn decide_command(
         Command::Wake => Ok(wake::decide(tx, context)),
         Command::Ask => Ok(ask::decide(tx, context)),
         Command::Hint => Ok(hint::decide(tx, context)),
+        Command::Identify {
+            attempt,
+            provider_id,
+        } => identify::decide(tx, attempt, provider_id),
         Command::AmbiguousId {
             attempt,
             provider_id,
@@ -175,6 +180,7 @@ fn new_attempt(what: Try, candidate: Candidate, reference: Uuid, context: &Conte
         received: None,
         fees: None,
         charges: Vec::new(),
+        further_ids: Vec::new(),
         queries: 0,
         last_query_at: None,
         next_query_at: None,

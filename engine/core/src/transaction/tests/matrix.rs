@@ -92,7 +92,7 @@ payment  failed             dispatch         ! This is a payment
 payment  failed             succeeded        failed
 payment  failed             declined         =
 payment  failed             not_sent         =
-payment  failed             pending          =
+payment  failed             pending          failed
 payment  failed             unknown          =
 payment  failed             recover_sent     =
 payment  failed             withhold         =
@@ -215,7 +215,7 @@ payment  failed             close_case       ! No case
 payment  failed             op_cancel        ! The transaction has already ended
 payment  failed             give_up_late     ! The transaction has already ended
 payment  failed             code             ! The transaction has already ended
-payment  failed             code_answer      =
+payment  failed             code_answer      failed
 
 payment  cancelled          check_late       ! The transaction has already ended: cancelled
 payment  cancelled          resolve_success  ! The transaction has already ended

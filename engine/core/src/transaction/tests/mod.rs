@@ -14,6 +14,7 @@ mod details;
 mod edges;
 mod fees;
 mod further_charges;
+mod further_ids;
 mod histories;
 mod in_question;
 mod largest_sums;

@@ -201,7 +201,9 @@ fn an_attempt_whose_money_was_taken_back_and_closed_is_not_found_after_all() {
             .apply(by_operator(OperatorCommand::CloseCase(case)))
             .unwrap();
     }
-    assert_eq!(world.answer_about(first, pending()), Ok(0));
+    // The id of the report is kept.
+    assert_eq!(world.answer_about(first, pending()), Ok(1));
+    assert_eq!(world.tx.cases.len(), 2);
 }
 
 #[test]

@@ -1,0 +1,32 @@
+//! A verified report names an attempt by an id that the engine did not know. It may be the only
+//! name in a later report of money, so the transaction keeps it.
+
+use crate::ids::AttemptId;
+use crate::limits::FURTHER_IDS;
+use crate::transaction::attempt::Attempt;
+use crate::transaction::command::Refusal;
+use crate::transaction::event::Event;
+use crate::transaction::model::Transaction;
+
+pub(super) fn decide(
+    tx: &Transaction,
+    id: AttemptId,
+    provider_id: String,
+) -> Result<Vec<Event>, Refusal> {
+    let attempt = tx.attempt(id).ok_or(Refusal::UnknownAttempt(id))?;
+    Ok(identified(tx, attempt, provider_id).into_iter().collect())
+}
+
+/// The event about a new id of `attempt`. `None`: it has the id, or as many as are kept.
+pub(super) fn identified(
+    tx: &Transaction,
+    attempt: &Attempt,
+    provider_id: String,
+) -> Option<Event> {
+    let is_known = tx.ids_of(attempt).contains(&provider_id.as_str());
+    let has_room = attempt.further_ids.len() < FURTHER_IDS;
+    (!is_known && has_room).then_some(Event::AttemptIdentified {
+        attempt: attempt.id,
+        provider_id,
+    })
+}

@@ -1,0 +1,77 @@
+//! Ids of reports about an ended attempt that move no money. A later report of money may name such
+//! an id alone, so the transaction keeps it.
+
+use super::fixtures::*;
+use crate::ids::AttemptId;
+use crate::limits::FURTHER_IDS;
+use crate::transaction::{AttemptState, Command, Decline, Outcome, Refusal};
+
+fn identify(world: &World, id: &str) -> Command {
+    Command::Identify {
+        attempt: world.tx.attempts[0].id,
+        provider_id: id.to_owned(),
+    }
+}
+
+fn declined_under(id: Option<&str>) -> Outcome {
+    match declined(false) {
+        Outcome::Declined(decline) => Outcome::Declined(Decline {
+            provider_id: id.map(str::to_owned),
+            ..decline
+        }),
+        other => other,
+    }
+}
+
+/// A payment whose attempt was declined without an id.
+fn nameless() -> World {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(declined_under(None)).unwrap();
+    world
+}
+
+#[test]
+fn a_report_about_an_ended_attempt_names_its_id_once() {
+    let mut world = nameless();
+    let version = world.tx.version;
+    let attempt = world.tx.attempts[0].id;
+    for _ in 0..3 {
+        world
+            .answer_about(attempt, declined_under(Some("T")))
+            .unwrap();
+    }
+    let identified = &world.tx.attempts[0];
+    assert_eq!(world.tx.version, version + 1);
+    assert_eq!(identified.state, AttemptState::Declined);
+    assert_eq!(
+        (&identified.provider_id, &identified.further_ids[..]),
+        (&None, &["T".to_owned()][..])
+    );
+    assert!(identified.has_id("T"));
+    assert_eq!(world.tx.ids_of(identified), ["T"]);
+    assert!(world.tx.cases.is_empty());
+}
+
+#[test]
+fn an_attempt_keeps_each_id_once_and_a_limited_number_of_them() {
+    let mut world = nameless();
+    for number in 0..20 {
+        let command = identify(&world, &format!("T{}", number / 2));
+        world.apply(command).unwrap();
+    }
+    assert_eq!(world.tx.attempts[0].further_ids.len(), 10);
+    for number in 0..2 * FURTHER_IDS {
+        let command = identify(&world, &format!("U{number}"));
+        world.apply(command).unwrap();
+    }
+    assert_eq!(world.tx.attempts[0].further_ids.len(), FURTHER_IDS);
+    let unknown = Command::Identify {
+        attempt: AttemptId::new(ulid::Ulid::nil()),
+        provider_id: "T".to_owned(),
+    };
+    assert!(matches!(
+        world.apply(unknown),
+        Err(Refusal::UnknownAttempt(_))
+    ));
+}

@@ -1,0 +1,104 @@
+//! Verified callbacks by several ids of one attempt. Money that names the id alone is found as soon
+//! as a callback has named the id beside our reference.
+
+use serde_json::{Value, json};
+use switchyard_core::ids::TransactionId;
+use switchyard_core::transaction::{AttemptState, Status, Transaction};
+use switchyard_engine::callback::CallbackState;
+use switchyard_tests::eventually;
+
+use crate::fixture::{Fixture, KEY, SOON};
+use crate::races::allow_three_attempts;
+
+/// Provider's id of the try that paid.
+const PAID_TRY: &str = "ch_paid";
+
+async fn tell(fixture: &Fixture, news: &Value) -> anyhow::Result<()> {
+    Ok(fixture.send_raw(news.to_string(), Some(KEY)).await?)
+}
+
+fn money() -> Value {
+    json!({ "id": PAID_TRY, "status": "paid", "minor": 2_500 })
+}
+
+async fn decline(fixture: &Fixture, id: TransactionId) -> anyhow::Result<Value> {
+    let reference = fixture.reference(id).await?;
+    Ok(json!({ "reference": reference, "id": PAID_TRY, "status": "declined", "minor": 0 }))
+}
+
+async fn until_in(fixture: &Fixture, id: TransactionId, state: AttemptState) -> anyhow::Result<()> {
+    eventually("the state of the attempt", SOON, async || {
+        let found = fixture.transaction(id).await?;
+        Ok((found.attempts[0].state == state).then_some(()))
+    })
+    .await
+}
+
+/// Waits until the money of the try is known.
+async fn until_found(fixture: &Fixture, id: TransactionId) -> anyhow::Result<Transaction> {
+    eventually("the money of the other try", SOON, async || {
+        fixture.merchant.bench.clock.advance(SOON / 20);
+        let found = fixture.transaction(id).await?;
+        let mut charges = found.attempts[0].charges.iter();
+        let is_known = charges.any(|charge| charge.id.as_deref() == Some(PAID_TRY));
+        Ok(is_known.then(|| Transaction::clone(&found)))
+    })
+    .await
+}
+
+/// Waits until the attempt has the id of the other try.
+async fn until_named(fixture: &Fixture, id: TransactionId) -> anyhow::Result<Transaction> {
+    eventually("the id of the other try", SOON, async || {
+        let found = fixture.transaction(id).await?;
+        let is_named = found.attempts[0].further_ids == [PAID_TRY];
+        Ok(is_named.then(|| Transaction::clone(&found)))
+    })
+    .await
+}
+
+/// The first answer of the provider, and the state of the attempt that follows it.
+const FIRST_ANSWERS: [(&str, AttemptState); 3] = [
+    ("decline", AttemptState::Declined),
+    ("decline ch_7", AttemptState::Declined),
+    ("pending ch_9", AttemptState::Pending),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_by_an_id_alone_that_came_before_the_decline_that_names_the_id_is_found()
+-> anyhow::Result<()> {
+    for (description, state) in FIRST_ANSWERS {
+        let fixture = Fixture::misbehaving().await?;
+        allow_three_attempts(&fixture).await?;
+        let id = fixture.confirmed(description).await?;
+        until_in(&fixture, id, state).await?;
+        tell(&fixture, &money()).await?;
+        fixture.dealt_with(1).await?;
+        let parked = fixture.callbacks(Some(CallbackState::Unmatched)).await?;
+        assert_eq!(parked.len(), 1, "{description}");
+        tell(&fixture, &decline(&fixture, id).await?).await?;
+        let found = until_found(&fixture, id).await?;
+        assert_eq!(found.status(), Status::Success, "{description}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_by_an_id_alone_that_comes_after_the_decline_that_names_the_id_is_found()
+-> anyhow::Result<()> {
+    for (description, state) in FIRST_ANSWERS {
+        let fixture = Fixture::misbehaving().await?;
+        allow_three_attempts(&fixture).await?;
+        let id = fixture.confirmed(description).await?;
+        until_in(&fixture, id, state).await?;
+        let news = decline(&fixture, id).await?;
+        for _ in 0..2 {
+            tell(&fixture, &news).await?;
+        }
+        let named = until_named(&fixture, id).await?;
+        assert_eq!(named.attempts[0].state, state, "{description}");
+        tell(&fixture, &money()).await?;
+        let found = until_found(&fixture, id).await?;
+        assert_eq!(found.status(), Status::Success, "{description}");
+    }
+    Ok(())
+}
