@@ -231,6 +231,24 @@ async fn a_check_after_a_persons_failed_shows_that_the_provider_still_has_the_at
     Ok(())
 }
 
+/// The end of the submission is no answer to a query that began while it was ending.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_submission_is_not_counted_as_the_end_of_a_query() -> anyhow::Result<()> {
+    let world = World::open().await?;
+    let id = world.merchant.payment().await?;
+    let live = world.merchant.bench.engine.watch(id.parse()?);
+    world.merchant.pay(&id, PAYMENT_STAYS).await?;
+    world.comes_to(&id, "pending").await?;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(live.borrow().answers, 0);
+    world.merchant.bench.clock.advance(Duration::from_secs(3));
+    let path = format!("/transactions/{id}/check");
+    let checked = world.done("POST", &path, json!({})).await?;
+    assert_eq!(checked["answered"], true);
+    assert_eq!(live.borrow().answers, 1);
+    Ok(())
+}
+
 /// The filters of the list, with one open case, opened after the 20th and before the 23rd.
 async fn cases_are_found(world: &World, case_id: &str) -> anyhow::Result<()> {
     for (query, count) in [

@@ -126,7 +126,9 @@ async fn call(engine: Engine, tx: Arc<Transaction>, job: GatewayJob) {
         }
     };
     send_outcome(&engine, tx.id, answer).await;
-    engine.watchers().answered(tx.id);
+    if operation == Operation::Query {
+        engine.watchers().answered(tx.id);
+    }
     drop(job.away);
 }
 
@@ -315,7 +317,6 @@ fn can_find(version: &Version, attempt: &Attempt) -> bool {
 async fn recover(engine: &Engine, tx: &Transaction, job: GatewayJob) {
     drop(job.away);
     send_outcome(engine, tx.id, Command::Wake).await;
-    engine.watchers().answered(tx.id);
 }
 
 /// Sends an outcome to the actor until it is durable. It is never dropped while the process runs;

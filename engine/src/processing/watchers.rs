@@ -9,14 +9,15 @@ use tokio::sync::watch;
 use switchyard_core::ids::TransactionId;
 use switchyard_core::transaction::Transaction;
 
-/// State that a watcher sees. It changes with each commit and with each answer of the provider,
-/// also with an answer that changes nothing.
+/// State that a watcher sees. It changes with each commit, with the end of each query and with each
+/// verified callback, also with one that changes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     /// The transaction as this process last committed it since the first watcher came; durable.
     /// Another process may have changed it later.
     pub transaction: Option<Arc<Transaction>>,
-    /// Number of answers from gateways since the first watcher came.
+    /// Number of queries that ended and of verified callbacks since the first watcher came. The end
+    /// of a submission is not counted: a query that began after it would seem to have ended.
     pub answers: u64,
 }
 
