@@ -66,6 +66,9 @@ pub struct Attempt {
     /// Money that the provider reported, the largest sum of each charge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charges: Vec<Charge>,
+    /// Further ids by which verified reports named the attempt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_ids: Vec<String>,
     /// Scheduled queries so far.
     pub queries: u32,
     pub last_query_at: Option<IsoTimestamp>,
@@ -219,6 +222,9 @@ pub struct Charge {
     /// Whether a later report about it names an unreadable amount.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unclear: bool,
+    /// Amount of a report that contradicts the charge's amount. Null: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contradicting: Option<Amount>,
     /// Whether the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -333,6 +339,7 @@ impl From<&transaction::Attempt> for Attempt {
             received: attempt.received.map(Amount::from),
             fees: attempt.fees.map(Amount::from),
             charges: attempt.charges.iter().map(Charge::from).collect(),
+            further_ids: attempt.further_ids.clone(),
             queries: attempt.queries,
             last_query_at: attempt.last_query_at.map(IsoTimestamp),
             next_query_at: attempt.next_query_at.map(IsoTimestamp),
@@ -449,6 +456,7 @@ impl From<&transaction::Charge> for Charge {
             is_part: charge.is_part,
             is_recorded: charge.is_recorded,
             is_unclear: charge.is_unclear,
+            contradicting: charge.contradicting.map(Amount::from),
             is_taken_back: charge.is_taken_back,
         }
     }

@@ -350,7 +350,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
         (true, _) => charge.amount.filter(|_| !charge.is_part),
         (false, Some(_)) => {
             let other = amount.filter(|_| amount != counts);
-            other.and(charge.contradicting.or(other))
+            charge.contradicting.or(other)
         }
         (false, None) => charge.contradicting,
     };

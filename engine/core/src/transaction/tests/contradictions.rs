@@ -426,3 +426,20 @@ fn a_failure_by_a_person_asks_to_return_no_disputed_sum() {
     assert_eq!(said, "It was recorded as failed after a review.");
     assert_eq!(world.tx.contradicting_amounts(), []);
 }
+
+/// The larger report may be delivered once more: a person decides, whichever comes last.
+#[test]
+fn a_repetition_of_either_report_ends_no_dispute() {
+    let (mut world, [first, _]) = second_attempt(pending());
+    tell(&mut world, first, [usd("X1", 2_500), usd("X1", 1_000)]);
+    let (version, cases) = (world.tx.version, world.tx.cases.clone());
+    tell(&mut world, first, [usd("X1", 2_500), usd("X1", 1_000)]);
+    assert_eq!((world.tx.version, &world.tx.cases), (version, &cases));
+    world.answer(declined(false)).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    let charge = &world.tx.attempt(first).unwrap().charges[0];
+    assert_eq!(charge.contradicting, Some(amount(1_000)));
+    let decided = verdict(Some(2_500), Some("X1"));
+    world.apply(resolve(Some(first), decided)).unwrap();
+    assert_eq!(world.tx.state, State::Succeeded);
+}

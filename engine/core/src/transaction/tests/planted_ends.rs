@@ -36,7 +36,7 @@ fn a_declined_payout_of_a_held_app_fails_when_nobody_is_left() {
 #[test]
 fn the_latest_report_settles_also_when_its_case_is_an_older_one() {
     let (mut world, [first, _]) = second_attempt(pending());
-    let reports = [usd("X1", 2_500), usd("X1", 1_000), usd("X1", 2_500)];
+    let reports = [usd("X1", 1_000), usd("X1", 2_500), usd("X1", 2_500)];
     tell(&mut world, first, reports);
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.state, State::Succeeded);
