@@ -37,9 +37,10 @@ const READY_WITHIN_MS = 60_000;
 
 /**
  * Starts a server in development mode on a free port and a folder of its own.
- * `settings` are environment variables, which override the server's settings. It ends with the test `t`.
+ * `settings` are environment variables, which override the server's settings; `more` are further
+ * options of the command. It ends with the test `t`.
  */
-export async function startServer(t, settings = {}) {
+export async function startServer(t, settings = {}, more = []) {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-browser-'));
   const data = join(folder, 'data');
   const log = join(folder, 'server.log');
@@ -47,7 +48,7 @@ export async function startServer(t, settings = {}) {
   const base = `http://127.0.0.1:${port}`;
   const out = openSync(log, 'a');
   const flags = ['--development', '--data', data, '--gateways', join(stage, 'gateways'), '--port', port, '--rate-limit', 0];
-  const server = spawn(join(stage, 'switchyard'), ['serve', ...flags.map(String)], {
+  const server = spawn(join(stage, 'switchyard'), ['serve', ...flags.map(String), ...more], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', out, out],
   });
@@ -127,6 +128,11 @@ export function screenshotPath(name) {
   const folder = join(root, 'target/screenshots');
   mkdirSync(folder, { recursive: true });
   return join(folder, `${name}.png`);
+}
+
+/** Where a picture of the documentation goes: into `docs/images` when they are made anew. */
+export function picturePath(name) {
+  return process.env.UPDATE_PICTURES ? join(root, `docs/images/${name}.png`) : screenshotPath(`picture-${name}`);
 }
 
 async function untilReady(base, server, log) {

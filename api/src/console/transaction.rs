@@ -72,7 +72,7 @@ struct Row {
 
 struct AttemptRow {
     number: usize,
-    connection: String,
+    gateway: String,
     badge: Badge,
     said: String,
     method: String,
@@ -276,7 +276,7 @@ fn attempts(page: &Page, tx: &Transaction) -> Vec<AttemptRow> {
     let text = page.text();
     let row = |(at, attempt): (usize, &Attempt)| AttemptRow {
         number: at + 1,
-        connection: attempt.candidate.gateway.clone(),
+        gateway: attempt.candidate.gateway_title.clone(),
         badge: attempt_badge(attempt, tx.kind(), text),
         said: provider_text(attempt, text),
         method: labels::method_name(
