@@ -15,6 +15,7 @@ use super::super::case_names::{case_name, reason_name, second_payments};
 use super::super::form::{Fields, Sent};
 use super::super::labels;
 use super::super::page::{Failed, Page, SignedIn};
+use super::super::refusals::because_sentence;
 use super::dashboard::{damage_alert, environment};
 use super::refused;
 use super::resolution::can_resolve;
@@ -23,6 +24,7 @@ use super::view::{Alert, Choice, Fact, Form, Input, Row, Section, Table, Target,
 use crate::operations::note_transaction;
 use crate::operator::cases::needs_second_person;
 use crate::operator::manual_resolution::note;
+use crate::reason::Because;
 
 /// Cases on a page.
 const PER_PAGE: usize = 50;
@@ -147,11 +149,11 @@ fn row(page: &Page, found: &CaseFound) -> Row {
 
 /// `GET /console/installation/cases/{case}`
 pub async fn get(SignedIn(page): SignedIn, Path(id): Path<String>) -> Response {
-    let one = one_view(&page, &id).await;
+    let one = one_view(&page, &id, "").await;
     answer(&page, one.map(|view| view.show(&page)))
 }
 
-async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
+async fn one_view(page: &Page, id: &str, typed: &str) -> Result<View, Failed> {
     page.permit(Action::ViewCases)?;
     let found = found(page, id).await?;
     let (text, case, tx) = (page.text(), &found.case, &found.transaction);
@@ -173,7 +175,14 @@ async fn one_view(page: &Page, id: &str) -> Result<View, Failed> {
         ..Section::default()
     }];
     if case.closed.is_none() && page.may(Action::HandleCases) {
-        view.sections.push(close_form(page, case, ""));
+        view.sections.push(match tx.require_closable(case) {
+            Ok(()) => close_form(page, case, typed),
+            Err(refusal) => Section {
+                title: Some(text.say("console-case-close")),
+                text: Some(because_sentence(&Because::from(&refusal), text)),
+                ..Section::default()
+            },
+        });
     }
     Ok(view)
 }
@@ -265,11 +274,12 @@ pub async fn close(
 
 async fn close_case(page: &Page, id: &str, fields: &mut Fields) -> Result<Response, Failed> {
     let permit = page.permit(Action::HandleCases)?;
-    let case = found(page, id).await?.case;
+    let CaseFound { case, transaction } = found(page, id).await?;
+    let may_propose = transaction.require_closable(&case).is_ok() && has_second_person(page, &case);
     let typed = fields.text("note").to_owned();
     let engine = page.state.engine();
     let closed = match note(typed.clone()) {
-        Ok(note) if case.closed.is_none() && has_second_person(page, &case) => {
+        Ok(note) if may_propose => {
             return propose(page, &case, note, fields).await;
         }
         Ok(note) => {
@@ -280,11 +290,7 @@ async fn close_case(page: &Page, id: &str, fields: &mut Fields) -> Result<Respon
     };
     if let Err(error) = closed {
         let error = refused(page, &permit, id, error).await?;
-        let mut view = one_view(page, id).await?;
-        if case.closed.is_none() {
-            view.sections.pop();
-            view.sections.push(close_form(page, &case, &typed));
-        }
+        let view = one_view(page, id, &typed).await?;
         return Ok(view.refused(page, error));
     }
     let after = serde_json::json!({ "note": typed });
@@ -316,9 +322,7 @@ async fn propose(
             Ok(response)
         }
         None => {
-            let mut view = one_view(page, &case.id.to_string()).await?;
-            view.sections.pop();
-            view.sections.push(close_form(page, case, &note));
+            let view = one_view(page, &case.id.to_string(), &note).await?;
             Ok(view.refused(page, page.text().say("console-proposal-invalid")))
         }
     }

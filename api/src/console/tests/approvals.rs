@@ -275,8 +275,13 @@ async fn a_proposal_is_rejected_withdrawn_or_expires_without_effect() {
 impl World {
     /// A case of a payment that failed. Returns its path.
     async fn with_case(&self, reason: CaseReason) -> (CaseId, String) {
+        self.with_case_in(State::Cancelled, reason).await
+    }
+
+    /// A case of a payment in `state`. Returns its path.
+    async fn with_case_in(&self, state: State, reason: CaseReason) -> (CaseId, String) {
         let mut tx = samples::twice_tried(AttemptState::Declined, reason);
-        (tx.app, tx.state) = (self.test.keys.app, State::Cancelled);
+        (tx.app, tx.state) = (self.test.keys.app, state);
         let step = records::Step {
             before: None,
             after: &tx,
@@ -393,4 +398,22 @@ async fn one_person_closes_a_case_about_no_money_or_where_one_decides() {
     let (case, path) = world.with_case(CaseReason::Surplus).await;
     world.close(&path, &otto).await;
     assert!(world.closed_by(case).await.is_some());
+}
+
+/// The page says why such a case cannot be closed, instead of a form that is refused.
+#[tokio::test]
+async fn a_case_that_holds_its_payment_has_no_form_to_close_it() {
+    for world in [World::with_operator().await, World::with_two_people().await] {
+        let (world, otto) = world;
+        let reason = CaseReason::AmountDiffers;
+        let (case, path) = world.with_case_in(State::OnHold, reason).await;
+        let page = world.get(&path, &otto).await;
+        assert!(page.body.contains("The case holds the transaction"));
+        assert!(!page.body.contains("value=\"close\""));
+        let other = world.get("/console/account", &otto).await;
+        let close = [("do", "close"), ("note", "Returned on 28 November")];
+        let refused = world.submit(&other, &path, &otto, &close).await;
+        assert!(refused.body.contains("The case holds the transaction"));
+        assert_eq!(world.closed_by(case).await, None);
+    }
 }

@@ -144,19 +144,29 @@ pub(super) fn close_case(
 ) -> Result<Vec<Event>, Refusal> {
     let case = tx.cases.iter().find(|case| case.id == id);
     let case = case.ok_or(Refusal::UnknownCase(id))?;
-    if case.closed.is_some() {
-        return Err(Refusal::CaseClosed);
-    }
-    let open = tx
-        .attempt_of(case)
-        .filter(|attempt| attempt.state.is_open());
-    if open.is_some() {
-        return Err(Refusal::CaseAboutOpenAttempt);
-    }
-    if case.reason.holds() && !tx.state.is_final() {
-        return Err(Refusal::CaseHolds);
-    }
+    tx.require_closable(case)?;
     Ok(vec![Event::CaseClosed { case: id, closed }])
+}
+
+impl Transaction {
+    /// Checks that a person can close `case`.
+    ///
+    /// # Errors
+    ///
+    /// It was closed before, its attempt is open, or it holds the transaction.
+    pub fn require_closable(&self, case: &Case) -> Result<(), Refusal> {
+        let mut attempt = self.attempt_of(case).into_iter();
+        if case.closed.is_some() {
+            return Err(Refusal::CaseClosed);
+        }
+        if attempt.any(|attempt| attempt.state.is_open()) {
+            return Err(Refusal::CaseAboutOpenAttempt);
+        }
+        if case.reason.holds() && !self.state.is_final() {
+            return Err(Refusal::CaseHolds);
+        }
+        Ok(())
+    }
 }
 
 /// The attempt that is at a provider now, with no call in flight that could end it in this very
