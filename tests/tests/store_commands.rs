@@ -1,6 +1,7 @@
 //! `switchyard store` as an operator uses it: beside a server that takes payments, after it was
 //! killed, and to bring a lost store back.
 
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -358,6 +359,47 @@ async fn a_shell_ends_when_the_shared_memory_that_it_has_open_is_not_the_servers
     }
     server.stop().await
 }
+
+/// SQLite makes no new index of the log while a program has the file open.
+#[tokio::test]
+async fn an_overwritten_index_that_a_shell_has_open_loses_nothing_at_a_stop_or_a_start()
+-> anyhow::Result<()> {
+    let mut server = Server::start(Setup::default()).await?;
+    let index = server.data().join("store/sqlite/switchyard.sqlite3-shm");
+    let mut made = Vec::new();
+    for is_killed in [false, true, false, true] {
+        let merchant = server.merchant();
+        for _ in 0..10 {
+            made.push(pay(&merchant, "a teapot").await?);
+        }
+        let older = std::fs::read(&index)?;
+        let mut shell = OpenShell::of(&server)?;
+        ensure!(shell.payments().await? == Some(made.len()));
+        for _ in 0..30 {
+            made.push(pay(&merchant, "a teapot").await?);
+        }
+        let file = std::fs::File::options().write(true).open(&index)?;
+        file.write_all_at(&older[INDEX_HEADER_BYTES..], INDEX_HEADER_BYTES as u64)?;
+        // With its new header the index seems to have all commits. A server that noticed refuses.
+        made.extend(pay(&merchant, "a teapot").await);
+        match is_killed {
+            true => server.kill().await?,
+            false => server.stop().await?,
+        }
+        server.up().await?;
+        for id in &made {
+            ensure!(is_known(&server.merchant(), id).await?, "{id} is gone");
+        }
+        let store_is = store_of_readiness(&server).await?;
+        ensure!(store_is.contains("ok"), "{store_is}");
+        let (is_well, said) = shell.ended().await?;
+        ensure!(is_well || said.contains("open the shell again"), "{said}");
+    }
+    server.stop().await
+}
+
+/// Length of the two headers and of the checkpoint's part of an index.
+const INDEX_HEADER_BYTES: usize = 136;
 
 /// The response is kept in a row of its own. It cannot be read, and the payment can.
 #[tokio::test]

@@ -248,10 +248,6 @@ impl<'a> Findings<'a> {
         }
     }
 
-    pub(super) fn is_sound(&self) -> bool {
-        self.damaged_rows == 0 && self.faults.is_empty()
-    }
-
     fn sqlite(&mut self, folder: &Path, access: Access) -> Result<(), MaintenanceError> {
         match sqlite::check::check(folder, access, self) {
             Err(KvError::IndexNotInPlace) => return Err(MaintenanceError::IndexNotInPlace),

@@ -35,7 +35,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _};
 use rusqlite::{TransactionBehavior, params};
 
-use self::in_place::{InPlace, Opener};
+use self::in_place::InPlace;
 use self::log::Log;
 use self::pages::PAGE_BYTES;
 use self::tail::Tail;
@@ -63,9 +63,9 @@ struct Writer {
     last: Option<Vec<u8>>,
 }
 
-/// The database file and how connections to it are set up.
+/// The database and how connections to it are set up.
 struct Database {
-    file: PathBuf,
+    folder: PathBuf,
     cache_bytes: u64,
 }
 
@@ -95,7 +95,7 @@ impl Sqlite {
 
     fn open_database(path: &Path, cache_bytes: u64, tail: Arc<Tail>) -> Result<Self, KvError> {
         let database = Database {
-            file: database_of(path),
+            folder: path.to_owned(),
             cache_bytes,
         };
         let is_new = !path.try_exists()?;
@@ -103,11 +103,7 @@ impl Sqlite {
             fs::create_dir(path)?;
             make_database(&database)?;
         }
-        let (connection, files) = InPlace::open(path, Opener::Server, || {
-            let connection = database.connect_writer(false)?;
-            first_read(&connection)?;
-            Ok(connection)
-        })?;
+        let (connection, files) = database.open_anew()?;
         tail.opened(frames::log_of(path));
         let log = Log::start(database.connect_writer(false)?, tail)?;
         let opened = Self {
@@ -222,9 +218,7 @@ impl Sqlite {
     }
 
     fn verify_files(&self, writer: &Writer) -> Result<(), KvError> {
-        let Writer {
-            connection, log, ..
-        } = writer;
+        let (connection, log) = (&writer.connection, &writer.log);
         let lengths = self.files.verify()?;
         if lengths.database > self.files.kept() {
             let pages = connection.pragma_query_value(None, "page_count", |row| row.get(0));
@@ -299,9 +293,8 @@ impl Kv for Sqlite {
         } = writer.into_inner();
         log.finish();
         drop((readers, connection, files));
-        // The first connection makes a new index, from the log: the one of before may have been
-        // overwritten. Pages that an index lacks would be lost with the log.
-        let connection = database.connect_writer(false)?;
+        // Pages that an overwritten index lacks would be lost with the log.
+        let (connection, _files) = database.open_anew()?;
         match last_group(&connection)? == last {
             true => log::empty(&connection),
             false => Err(KvError::IndexNotInPlace),
@@ -310,6 +303,15 @@ impl Kv for Sqlite {
 }
 
 impl Database {
+    /// Opens the first connection, with a new index.
+    fn open_anew(&self) -> Result<(Connection, Arc<InPlace>), KvError> {
+        InPlace::open_anew(&self.folder, || {
+            let connection = self.connect_writer(false)?;
+            first_read(&connection)?;
+            Ok(connection)
+        })
+    }
+
     fn connect_writer(&self, is_new: bool) -> Result<Connection, KvError> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, is_new);
@@ -332,7 +334,7 @@ impl Database {
     }
 
     fn connect(&self, flags: OpenFlags, cache_bytes: u64) -> Result<Connection, KvError> {
-        let connection = pages::open(&self.file, flags)?;
+        let connection = pages::open(&database_of(&self.folder), flags)?;
         connection.busy_timeout(BUSY)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         connection.set_prepared_statement_cache_capacity(5 * Table::ALL.len());

@@ -9,8 +9,9 @@
 //!
 //! All connections of a process to one database share the index that the first of them opened, as
 //! long as one of them is open. So all of them have one [`InPlace`], and all must end before a new
-//! index can be opened. The server deletes what is at the path of a lost index before it opens the
-//! database again: other programs that have opened that file notice it and end.
+//! index can be opened. The server trusts no index that it finds: it deletes the file before it
+//! opens the database, and before it empties the log at a stop. SQLite then makes a new index from
+//! the log. Other programs that have the deleted file notice it and end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,10 +19,12 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use tokio::time::Instant;
 
 use super::super::KvError;
 use super::{database_of, frames, index_of};
@@ -70,11 +73,31 @@ type MadeFile = (FileIdentity, Option<SystemTime>);
 static USED: Mutex<BTreeMap<FileIdentity, UsedDatabase>> = Mutex::new(BTreeMap::new());
 
 impl InPlace {
+    /// Opens the first connection of a server, with a new index. Readers of this process end
+    /// before, within seconds.
+    ///
+    /// # Errors
+    /// [`KvError::IndexNotInPlace`] when they do not.
+    pub(super) fn open_anew(
+        folder: &Path,
+        connect: impl Fn() -> Result<Connection, KvError>,
+    ) -> Result<(Connection, Arc<Self>), KvError> {
+        let begun = Instant::now();
+        loop {
+            match Self::open(folder, Opener::Server, &connect) {
+                Err(KvError::IndexNotInPlace) if begun.elapsed() < READERS_END => {
+                    thread::sleep(AGAIN);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
     /// Opens a connection to the database in `folder` with `connect`, which reads from it.
     ///
     /// # Errors
-    /// [`KvError::IndexNotInPlace`] when this process still uses an index that is lost, or a server
-    /// has not made a new one.
+    /// [`KvError::IndexNotInPlace`] when this process still uses an index that is lost, a server
+    /// still has readers in its process, or a server has not made a new index. Those readers end.
     pub(super) fn open(
         folder: &Path,
         opener: Opener,
@@ -86,6 +109,9 @@ impl InPlace {
         let mut lost = None;
         if let Some(used) = used.get(&database) {
             if let Some(files) = used.files.upgrade() {
+                if opener == Opener::Server {
+                    return Err(files.lose_index());
+                }
                 files.verify()?;
                 let connection = connect()?;
                 files.verify()?;
@@ -94,7 +120,7 @@ impl InPlace {
             let is_lost = used.is_index_lost.load(Ordering::Relaxed);
             lost = used.index.filter(|_| is_lost);
         }
-        if lost.is_some() && opener == Opener::Server {
+        if opener == Opener::Server {
             remove_file(&index_of(folder))?;
         }
         let made = || found(&index_of(folder)).map(|index| index.map(|index| made_file(&index)));
@@ -184,6 +210,10 @@ impl UsedDatabase {
         self.files.strong_count() > 0 || self.is_index_lost.load(Ordering::Relaxed)
     }
 }
+
+/// How long a server waits for readers of its process to end.
+const READERS_END: Duration = Duration::from_secs(3);
+const AGAIN: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests {
@@ -332,6 +362,40 @@ mod tests {
         Box::new(backend).finish().unwrap();
         assert_eq!(fs::metadata(frames::log_of(&path)).unwrap().len(), 0);
         assert_eq!(count(&opened(&path).unwrap()), 41);
+    }
+
+    /// A backup or check of the process has the older index open.
+    #[test]
+    fn a_stop_in_order_ends_the_readers_of_its_process_before_it_moves_commits() {
+        let (_directory, path, backend) = filled();
+        (0..20).for_each(|number| put(&backend, number));
+        let older = fs::read(index_of(&path)).unwrap();
+        let reader = Reader::open(&path, Access::Running).unwrap();
+        (20..40).for_each(|number| put(&backend, number));
+        overwrite(&path, &older, INDEX_HEADER_BYTES);
+        put(&backend, 40);
+        let reading = thread::spawn(move || {
+            while reader.verify().is_ok() {
+                thread::sleep(AGAIN);
+            }
+        });
+        Box::new(backend).finish().unwrap();
+        reading.join().unwrap();
+        assert_eq!(fs::metadata(frames::log_of(&path)).unwrap().len(), 0);
+        assert_eq!(count(&opened(&path).unwrap()), 41);
+    }
+
+    /// The log stays as it is when a reader does not end.
+    #[test]
+    fn a_stop_in_order_beside_a_reader_that_does_not_end_empties_no_log() {
+        let (_directory, path, backend) = filled();
+        (0..20).for_each(|number| put(&backend, number));
+        let reader = Reader::open(&path, Access::Running).unwrap();
+        let finished = Box::new(backend).finish();
+        assert!(matches!(finished, Err(KvError::IndexNotInPlace)));
+        drop(reader);
+        assert!(fs::metadata(frames::log_of(&path)).unwrap().len() > 0);
+        assert_eq!(count(&opened(&path).unwrap()), 20);
     }
 
     #[test]
