@@ -90,9 +90,12 @@ fn details(event: &Event) -> Vec<String> {
             payer_action,
             ..
         } => {
-            let mut told: Vec<String> = reported(provider_status, provider_id);
-            told.extend(unusable_page(payer_action.as_ref()));
-            told
+            let page = unusable_page(payer_action.as_ref());
+            [
+                reported(provider_status, provider_id),
+                page.into_iter().collect(),
+            ]
+            .concat()
         }
         Event::AttemptSucceeded {
             provider_id,

@@ -114,6 +114,7 @@ fn settle(world: &mut World, number: usize) {
         && !attempt.call_off.is_some_and(gave_up);
     forget_progress(attempt);
     attempt.provider_id = None;
+    attempt.further_ids.clear();
     attempt.state = match is_used {
         true => AttemptState::Declined,
         false => AttemptState::NotSent,
