@@ -23,6 +23,7 @@
 mod ambiguous;
 mod apply;
 mod crowd;
+mod further_ids;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod late_hints;

@@ -240,6 +240,10 @@ pub(super) async fn load(
     let mut callback = read.map_err(|_| damaged(which.callback))?;
     callback.version = version;
     let raw = store.get(Table::Callback, &raw_key(which)).await?;
+    // Both rows may be deleted between the two reads.
+    if raw.is_none() && store.get(Table::Callback, &main_key(which)).await?.is_none() {
+        return Ok(None);
+    }
     let raw = raw.and_then(|row| serde_json::from_slice(&row).ok());
     callback.raw = raw.ok_or_else(|| damaged(which.callback))?;
     Ok(Some(callback))

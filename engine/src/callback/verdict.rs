@@ -7,7 +7,7 @@ use switchyard_gateway::Callback as RawRequest;
 
 use super::recipient::{self, Recipient};
 use super::row::{Callback, CallbackState, damaged};
-use super::{ambiguous, crowd, late_hints};
+use super::{ambiguous, crowd, further_ids, late_hints};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::limits::{CALLBACK_HINT_AGE, CALLBACK_RETRY_WINDOW, CALLBACK_TRIES};
@@ -77,7 +77,9 @@ pub(super) async fn process(
     callback.trusted = Some(report.is_trusted());
     callback.reference = report.reference();
     callback.provider_id = report.provider_id();
-    let ((transaction, attempt), is_proven) = match identity(engine, callback).await? {
+    let by_reference = by_reference(engine, callback).await?;
+    let identity = identity(engine, callback, by_reference).await?;
+    let ((transaction, attempt), is_proven) = match identity {
         Identity::Unknown => {
             let has_outcome = report.is_trusted() && report.has_outcome();
             if has_outcome && callback.names().is_empty() {
@@ -92,6 +94,8 @@ pub(super) async fn process(
         Identity::Disagree(one) if has_succeeded(engine, one).await? => (one, true),
         Identity::Disagree(one) => {
             (callback.transaction, callback.attempt) = (Some(one.0), Some(one.1));
+            // Each of the attempts has the id then, so that alone it names neither.
+            further_ids::keep(engine, one, callback.provider_id.clone()).await?;
             let both = named_by_both(engine, callback, one).await?;
             return ambiguous::query(engine, callback, both, &report).await;
         }
@@ -103,6 +107,7 @@ pub(super) async fn process(
         transaction,
         attempt,
         is_trusted: report.is_trusted() && is_proven,
+        is_by_reference: by_reference.is_some(),
     };
     apply_result(
         engine,
@@ -113,19 +118,36 @@ pub(super) async fn process(
     .await
 }
 
-/// Attempt that the names in the callback identify.
-async fn identity(engine: &Engine, callback: &Callback) -> Result<Identity, EngineError> {
-    let by_reference = match callback.reference_name() {
+/// Attempt with the reference that the callback names.
+async fn by_reference(
+    engine: &Engine,
+    callback: &Callback,
+) -> Result<Option<AttemptKey>, EngineError> {
+    Ok(match callback.reference_name() {
         Some(name) => attempt_named(engine.store(), &name).await?,
         None => None,
-    };
+    })
+}
+
+/// Attempt that the names in the callback identify.
+async fn identity(
+    engine: &Engine,
+    callback: &Callback,
+    by_reference: Option<AttemptKey>,
+) -> Result<Identity, EngineError> {
     let mut by_id = with_id(engine, callback).await?;
     if let (Some(one), Some(id)) = (by_reference, &callback.provider_id)
         && by_id.iter().any(|other| *other != one)
     {
-        by_id.retain(|other| *other != one);
-        // It may be one of more attempts with the id than are read.
-        if has_id(engine, one, id).await? {
+        let tx = engine.transaction(one.0).await?;
+        let same = tx
+            .iter()
+            .flat_map(|tx| further_ids::with_reference_of(tx, one.1));
+        let same: Vec<_> = same.collect();
+        by_id.retain(|other| !same.iter().any(|attempt| *other == (one.0, attempt.id)));
+        // It may be one of more attempts with the id than are read. A case may name the id only
+        // because a callback claimed it.
+        if same.iter().any(|attempt| attempt.has_id(id)) {
             by_id.push(one);
         }
     }
@@ -138,18 +160,6 @@ async fn with_id(engine: &Engine, callback: &Callback) -> Result<Vec<AttemptKey>
         Some(name) => all_with_id(engine.store(), &name).await?,
         None => Vec::new(),
     })
-}
-
-/// Whether the provider reported the attempt itself under this id. A case may name the id only
-/// because a callback claimed it.
-async fn has_id(
-    engine: &Engine,
-    (transaction, attempt): AttemptKey,
-    id: &str,
-) -> Result<bool, EngineError> {
-    let tx = engine.transaction(transaction).await?;
-    let attempt = tx.as_ref().and_then(|tx| tx.attempt(attempt));
-    Ok(attempt.is_some_and(|attempt| attempt.has_id(id)))
 }
 
 /// The attempt with the callback's reference, and the attempts with its provider id.
@@ -187,6 +197,16 @@ struct Found {
     transaction: TransactionId,
     attempt: AttemptId,
     is_trusted: bool,
+    /// Whether the callback names our reference of the attempt.
+    is_by_reference: bool,
+}
+
+impl Found {
+    /// Whether the callback surely names `attempt`: by our reference, or by an id that no other
+    /// attempt can have, without another reference beside it.
+    fn names(&self, callback: &Callback, tx: &Transaction, attempt: &Attempt) -> bool {
+        self.is_by_reference || (callback.reference.is_none() && is_unmistakable(tx, attempt))
+    }
 }
 
 type CallbackAnswer = Result<CallbackReport, String>;
@@ -347,7 +367,7 @@ async fn apply_result(
     if !exchanges.is_empty() && !is_one_too_many {
         journal(engine, callback, *found, exchanges).await?;
     }
-    let is_named = callback.reference.is_some() || is_unmistakable(&tx, attempt);
+    let is_named = found.names(callback, &tx, attempt);
     let outcome = report.outcome(found.transaction, attempt.amount);
     let is_hint = match &outcome {
         Some(Outcome::Unknown { .. }) => !found.is_trusted || has_ended(&tx, attempt),
@@ -365,6 +385,10 @@ async fn apply_result(
         }
     }
     let verdict = act_on(engine, callback, (&tx, attempt), &matched, outcome).await?;
+    if verdict.is_some() && found.is_trusted && found.is_by_reference {
+        let one = (tx.id, attempt.id);
+        further_ids::keep(engine, one, callback.provider_id.clone()).await?;
+    }
     Ok(match verdict {
         None => Verdict::AfterOurCall(Box::new(matched)),
         Some(Verdict::End { .. }) if is_one_too_many => Verdict::Forget,
@@ -378,20 +402,11 @@ async fn act_on(
     engine: &Engine,
     callback: &Callback,
     (tx, attempt): (&Transaction, &Attempt),
-    MatchedResult { report, found }: &MatchedResult,
+    MatchedResult { found, .. }: &MatchedResult,
     outcome: Option<Outcome>,
 ) -> Result<Option<Verdict>, EngineError> {
-    let is_named = callback.reference.is_some() || is_unmistakable(tx, attempt);
-    let provider_id = report.provider_id();
-    let is_charge = |id: &str| {
-        attempt
-            .charges
-            .iter()
-            .any(|one| one.id.as_deref() == Some(id))
-    };
-    let is_another = attempt.provider_id.is_some()
-        && attempt.provider_id != provider_id
-        && provider_id.is_some_and(|id| !is_charge(&id));
+    let is_named = found.names(callback, tx, attempt);
+    let id = callback.provider_id.as_deref();
     match outcome {
         // An unreadable report, or one about another charge than ours, only leads to a query.
         // Verified money counts, also of another charge or by an id that another attempt of the
@@ -402,41 +417,30 @@ async fn act_on(
         Some(outcome) if found.is_trusted && outcome.reports_money() => {
             apply(engine, tx, attempt, outcome).await
         }
-        Some(outcome) if found.is_trusted && is_named && is_another => {
-            learn_id(engine, callback, tx, attempt).await?;
-            let hinted = Hint {
-                takes_back: matches!(outcome, Outcome::Declined(_)),
-                ..Hint::of("It names another provider's id than the attempt has.")
+        Some(outcome) if found.is_trusted && is_named => {
+            let takes_back = matches!(outcome, Outcome::Declined(_));
+            let why = match further_ids::is_of_another_charge(attempt, id) {
+                true => Some("It names another provider's id than the attempt has."),
+                false if takes_back => further_ids::overtaken(callback, tx, attempt),
+                false => None,
             };
-            hint(engine, callback, tx, attempt, hinted).await
+            let is_new = id.is_some_and(|id| !tx.ids_of(attempt).contains(&id));
+            let verdict = match why {
+                Some(why) => hint(engine, callback, tx, attempt, Hint { why, takes_back }).await?,
+                None => apply(engine, tx, attempt, outcome).await?,
+            };
+            Ok(match verdict {
+                Some(Verdict::End { note, .. }) if takes_back && is_new => {
+                    Some(further_ids::after_parked(engine, note))
+                }
+                verdict => verdict,
+            })
         }
-        Some(outcome) if found.is_trusted && is_named => apply(engine, tx, attempt, outcome).await,
         _ => {
             let hinted = Hint::of("It proves nothing by itself.");
             hint(engine, callback, tx, attempt, hinted).await
         }
     }
-}
-
-/// Stores the id of a verified callback that names our reference, too, unless another attempt has
-/// the id.
-async fn learn_id(
-    engine: &Engine,
-    callback: &Callback,
-    tx: &Transaction,
-    attempt: &Attempt,
-) -> Result<(), EngineError> {
-    let is_free = with_id(engine, callback).await?.is_empty();
-    let id = callback.provider_id.clone().filter(|_| is_free);
-    let Some(provider_id) = id else {
-        return Ok(());
-    };
-    let named = Command::Identify {
-        attempt: attempt.id,
-        provider_id,
-    };
-    engine.registry().send(engine, tx.id, named).await?;
-    Ok(())
 }
 
 /// Sends a verified outcome to the transaction, like the result of a query. `None`: not before our
@@ -575,6 +579,6 @@ fn end(state: CallbackState, note: impl Into<String>) -> Verdict {
 /// Retry interval while the gateway is not loaded.
 const GATEWAY_MISSING: Duration = Duration::from_secs(10);
 /// Minimum delay of a hint whose provider cannot be queried yet.
-const SOON: Duration = Duration::from_secs(1);
+pub(super) const SOON: Duration = Duration::from_secs(1);
 /// Delay after the first gateway failure. Each later one is six times as long: 5 s, 30 s, 3 min.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);

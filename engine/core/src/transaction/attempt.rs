@@ -117,6 +117,7 @@ impl Attempt {
     pub fn has_free_reference(&self) -> bool {
         let is_unknown_there = self.presumed || self.last_query_at.is_none();
         let has_report = self.received.is_some() || !self.charges.is_empty();
+        let has_report = has_report || !self.further_ids.is_empty();
         self.state == AttemptState::NotSent && is_unknown_there && !has_report
     }
 

@@ -23,6 +23,8 @@ pub(super) fn identified(
     attempt: &Attempt,
     provider_id: String,
 ) -> Option<Event> {
+    // The provider knows references only, and a later attempt may have this one now.
+    let attempt = tx.latest_with(attempt.reference).unwrap_or(attempt);
     let is_known = tx.ids_of(attempt).contains(&provider_id.as_str());
     let has_room = attempt.further_ids.len() < FURTHER_IDS;
     (!is_known && has_room).then_some(Event::AttemptIdentified {
