@@ -73,10 +73,6 @@ fn name(event: &Event) -> String {
 fn details(event: &Event) -> Vec<String> {
     let one = |name: &str, text: &str| format!("{name}: {text}");
     let some = |name: &str, text: &Option<String>| text.as_deref().map(|text| one(name, text));
-    let reported = |status: &Option<String>, id: &Option<String>| {
-        let both = [some("provider_status", status), some("provider_id", id)];
-        both.into_iter().flatten().collect()
-    };
     match event {
         Event::AttemptStarted { attempt } => {
             let gateway = one("gateway", &attempt.candidate.gateway);
@@ -90,12 +86,9 @@ fn details(event: &Event) -> Vec<String> {
             payer_action,
             ..
         } => {
-            let page = unusable_page(payer_action.as_ref());
-            [
-                reported(provider_status, provider_id),
-                page.into_iter().collect(),
-            ]
-            .concat()
+            let mut told = reported(provider_status, provider_id);
+            told.extend(unusable_page(payer_action.as_ref()));
+            told
         }
         Event::AttemptSucceeded {
             provider_id,
@@ -145,6 +138,14 @@ fn details(event: &Event) -> Vec<String> {
         | Event::Processed {}
         | Event::CaseAmended { .. } => Vec::new(),
     }
+}
+
+/// Formats the status and the id that a provider reported.
+fn reported(status: &Option<String>, id: &Option<String>) -> Vec<String> {
+    let names = ["provider_status", "provider_id"].into_iter();
+    let both = names.zip([status, id]);
+    let told = both.filter_map(|(name, text)| Some(format!("{name}: {}", text.as_deref()?)));
+    told.collect()
 }
 
 /// Formats the reason why the provider's page is not shown to the payer.

@@ -241,7 +241,12 @@ pub(super) async fn load(
     callback.version = version;
     let raw = store.get(Table::Callback, &raw_key(which)).await?;
     // Both rows may be deleted between the two reads.
-    if raw.is_none() && store.get(Table::Callback, &main_key(which)).await?.is_none() {
+    if raw.is_none()
+        && store
+            .get(Table::Callback, &main_key(which))
+            .await?
+            .is_none()
+    {
         return Ok(None);
     }
     let raw = raw.and_then(|row| serde_json::from_slice(&row).ok());

@@ -94,8 +94,6 @@ pub(super) async fn process(
         Identity::Disagree(one) if has_succeeded(engine, one).await? => (one, true),
         Identity::Disagree(one) => {
             (callback.transaction, callback.attempt) = (Some(one.0), Some(one.1));
-            // Each of the attempts has the id then, so that alone it names neither.
-            further_ids::keep(engine, one, callback.provider_id.clone()).await?;
             let both = named_by_both(engine, callback, one).await?;
             return ambiguous::query(engine, callback, both, &report).await;
         }
