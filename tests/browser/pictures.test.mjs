@@ -1,5 +1,5 @@
 // The pictures of the console in README.md and docs, made from the demonstration data.
-// `UPDATE_PICTURES=1 node --test tests/browser/pictures.test.mjs` makes those of docs/images anew.
+// `UPDATE_PICTURES=1 node --test tests/browser/pictures.test.mjs` writes those of docs/images again.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';

@@ -98,7 +98,7 @@ fn details(event: &Event) -> Vec<String> {
         Event::AttemptInDoubt { why, .. } | Event::AttemptNotSent { why, .. } => {
             vec![one("why", why)]
         }
-        Event::AttemptIdentified { provider_id, .. } => vec![one("provider id", provider_id)],
+        Event::AttemptIdentified { provider_id, .. } => vec![one("provider_id", provider_id)],
         Event::CodeAnswered { why, .. } => some("why", why).into_iter().collect(),
         Event::AttemptDeclined { decline, .. } => {
             let reason = one("reason", &cell(&decline.reason));

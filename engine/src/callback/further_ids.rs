@@ -1,5 +1,5 @@
-//! Provider's ids of callbacks, beside our reference: the ids that a transaction keeps, and the order
-//! in which reports under one id came.
+//! Provider's ids of callbacks, beside our reference: the ids that a transaction keeps, and the
+//! order of reports under one id.
 //!
 //! A verified callback that names our reference teaches the engine its id. Reports of money that
 //! wait for this id are applied then, and may be older or newer than the callback: where a decline

@@ -103,7 +103,7 @@ impl Sqlite {
             fs::create_dir(path)?;
             make_database(&database)?;
         }
-        let (connection, files) = database.open_anew()?;
+        let (connection, files) = database.open_first()?;
         tail.opened(frames::log_of(path));
         let log = Log::start(database.connect_writer(false)?, tail)?;
         let opened = Self {
@@ -294,7 +294,7 @@ impl Kv for Sqlite {
         log.finish();
         drop((readers, connection, files));
         // Pages that an overwritten index lacks would be lost with the log.
-        let (connection, _files) = database.open_anew()?;
+        let (connection, _files) = database.open_first()?;
         match last_group(&connection)? == last {
             true => log::empty(&connection),
             false => Err(KvError::IndexNotInPlace),
@@ -304,8 +304,8 @@ impl Kv for Sqlite {
 
 impl Database {
     /// Opens the first connection, with a new index.
-    fn open_anew(&self) -> Result<(Connection, Arc<InPlace>), KvError> {
-        InPlace::open_anew(&self.folder, || {
+    fn open_first(&self) -> Result<(Connection, Arc<InPlace>), KvError> {
+        InPlace::open_first(&self.folder, || {
             let connection = self.connect_writer(false)?;
             first_read(&connection)?;
             Ok(connection)

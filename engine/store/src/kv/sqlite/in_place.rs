@@ -78,7 +78,7 @@ impl InPlace {
     ///
     /// # Errors
     /// [`KvError::IndexNotInPlace`] when they do not.
-    pub(super) fn open_anew(
+    pub(super) fn open_first(
         folder: &Path,
         connect: impl Fn() -> Result<Connection, KvError>,
     ) -> Result<(Connection, Arc<Self>), KvError> {
