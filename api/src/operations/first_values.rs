@@ -105,6 +105,7 @@ const LABELLED: &[(&str, &str, &[&str])] = &[
             "payouts_per_recipient",
             "payouts_per_day",
             "payout_amount_per_day",
+            "ids_per_attempt",
         ],
     ),
     (

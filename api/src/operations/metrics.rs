@@ -108,7 +108,7 @@ fn describe() {
     );
     describe_counter!(
         "switchyard_limits_reached_total",
-        "Prompts, codes and payouts that a limit refused"
+        "Prompts, codes, payouts and further ids of an attempt that a limit refused"
     );
     describe_counter!(
         "switchyard_keys_refused_total",

@@ -367,7 +367,9 @@ mod tests {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
-            contradicting: None,
+            contradicting: Vec::new(),
+            decided: Vec::new(),
+            is_included: false,
             is_taken_back: false,
         };
         for (charges, is_taken) in [
@@ -401,7 +403,9 @@ mod tests {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
-            contradicting: None,
+            contradicting: Vec::new(),
+            decided: Vec::new(),
+            is_included: false,
             is_taken_back: false,
         }];
         assert!(checked(&tx, twice));

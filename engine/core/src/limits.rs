@@ -7,8 +7,10 @@ use std::time::Duration;
 /// More attempts with one id make an answer by id useless.
 pub const ATTEMPTS_PER_ID: usize = 20;
 /// Ids of verified reports that an attempt keeps besides its own and those of its charges. Each
-/// further one is ignored.
+/// further one is ignored and counted by a metric.
 pub const FURTHER_IDS: usize = 50;
+/// Amounts of contradicting reports that a charge keeps. Each further one has its case only.
+pub const CONTRADICTING_AMOUNTS: usize = 10;
 
 /// Commits queued for the store's writer. Further callers wait: back-pressure instead of memory.
 pub const STORE_QUEUE: usize = 8_192;

@@ -9,6 +9,7 @@ use super::row::Callback;
 use super::verdict::{SOON, Verdict, matched};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::AttemptId;
+use switchyard_core::limits::FURTHER_IDS;
 use switchyard_core::transaction::{Attempt, AttemptKey, Command, Transaction};
 
 /// Stores the id with the attempt, unless it has the id.
@@ -21,8 +22,14 @@ pub(super) async fn keep(
         return Ok(());
     };
     let tx = engine.transaction(transaction).await?;
-    let known = tx.iter().flat_map(|tx| with_reference_of(tx, attempt));
-    if known.into_iter().any(|one| one.has_id(&provider_id)) {
+    let known = || tx.iter().flat_map(|tx| with_reference_of(tx, attempt));
+    if known().any(|one| one.has_id(&provider_id)) {
+        return Ok(());
+    }
+    let is_full = |one: &Attempt| one.further_ids.len() >= FURTHER_IDS;
+    if known().any(is_full) {
+        metrics::counter!("switchyard_limits_reached_total", "limit" => "ids_per_attempt")
+            .increment(1);
         return Ok(());
     }
     let named = Command::Identify {

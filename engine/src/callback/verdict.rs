@@ -95,7 +95,10 @@ pub(super) async fn process(
         Identity::Disagree(one) => {
             (callback.transaction, callback.attempt) = (Some(one.0), Some(one.1));
             let both = named_by_both(engine, callback, one).await?;
-            return ambiguous::query(engine, callback, both, &report).await;
+            let verdict = ambiguous::query(engine, callback, both, &report).await?;
+            // A report that names the id alone may be about this attempt, too.
+            further_ids::keep(engine, one, callback.provider_id.clone()).await?;
+            return Ok(verdict);
         }
         Identity::Ambiguous(several) => {
             return ambiguous::query(engine, callback, several, &report).await;
@@ -145,7 +148,7 @@ async fn identity(
         by_id.retain(|other| !same.iter().any(|attempt| *other == (one.0, attempt.id)));
         // It may be one of more attempts with the id than are read. A case may name the id only
         // because a callback claimed it.
-        if same.iter().any(|attempt| attempt.has_id(id)) {
+        if same.iter().any(|attempt| attempt.has_own_id(id)) {
             by_id.push(one);
         }
     }

@@ -12,6 +12,7 @@ use crate::codes::{
     resumed_code, submission_code, truth_code,
 };
 use crate::world::{Side, World};
+use switchyard_core::money::Amount;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CancelRequest, CancelledBy, Case, Charge, Closed,
@@ -364,16 +365,40 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
         is_recorded,
         is_unclear,
         contradicting,
+        decided,
+        is_included,
         is_taken_back,
     } = charge;
     key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
-    key.extend([amount, contradicting].map(|sum| sum.map_or(0, |sum| Sum::of(sum) as u8 + 1)));
-    key.push(flags([*is_part, *is_recorded, *is_unclear, *is_taken_back]));
+    key.push(amount.map_or(0, |sum| Sum::of(sum) as u8 + 1));
+    key.extend([contradicting, decided].map(|sums| sums_code(sums)));
+    let facts = [is_part, is_recorded, is_unclear, is_included, is_taken_back];
+    key.push(flags(facts.map(|is_so| *is_so)));
+}
+
+/// A set of amounts: their order counts on pages only.
+fn sums_code(sums: &[Amount]) -> u8 {
+    flags(Sum::NAMED.map(|sum| sums.contains(&sum.amount())))
+}
+
+fn decoded_sums(code: u8) -> Vec<Amount> {
+    let named = Sum::NAMED.iter().enumerate();
+    let is_in = |place: usize| code >> place & 1 == 1;
+    let sums = named.filter(|(place, _)| is_in(*place));
+    sums.map(|(_, sum)| sum.amount()).collect()
 }
 
 fn read_charge(read: &mut Reader<'_>) -> Charge {
-    let [id, amount, contradicting] = [0; 3].map(|_| read.byte().checked_sub(1));
-    let [is_part, is_recorded, is_unclear, is_taken_back, ..] = read.flags();
+    let [id, amount] = [0; 2].map(|_| read.byte().checked_sub(1));
+    let [contradicting, decided] = [0; 2].map(|_| decoded_sums(read.byte()));
+    let [
+        is_part,
+        is_recorded,
+        is_unclear,
+        is_included,
+        is_taken_back,
+        ..,
+    ] = read.flags();
     let sum = |place: u8| Sum::NAMED[usize::from(place)].amount();
     Charge {
         id: id.map(|id| IDS[usize::from(id)].to_owned()),
@@ -381,7 +406,9 @@ fn read_charge(read: &mut Reader<'_>) -> Charge {
         is_part,
         is_recorded,
         is_unclear,
-        contradicting: contradicting.map(sum),
+        contradicting,
+        decided,
+        is_included,
         is_taken_back,
     }
 }

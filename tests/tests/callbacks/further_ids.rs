@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use switchyard_core::ids::TransactionId;
-use switchyard_core::transaction::{AttemptState, Status, Transaction};
+use switchyard_core::transaction::{AttemptState, CaseReason, Status, Transaction};
 use switchyard_engine::callback::CallbackState;
 use switchyard_tests::eventually;
 
@@ -99,6 +99,41 @@ async fn money_by_an_id_alone_that_comes_after_the_decline_that_names_the_id_is_
         tell(&fixture, &money()).await?;
         let found = until_found(&fixture, id).await?;
         assert_eq!(found.status(), Status::Success, "{description}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_by_an_id_that_declines_give_to_two_payments_is_credited_to_neither()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    allow_three_attempts(&fixture).await?;
+    let mut both = Vec::new();
+    for _ in 0..2 {
+        let id = fixture.confirmed("decline").await?;
+        until_in(&fixture, id, AttemptState::Declined).await?;
+        tell(&fixture, &decline(&fixture, id).await?).await?;
+        until_named(&fixture, id).await?;
+        both.push(id);
+    }
+    // The provider repeats itself: neither becomes the owner of the id.
+    for id in &both {
+        tell(&fixture, &decline(&fixture, *id).await?).await?;
+    }
+    tell(&fixture, &money()).await?;
+    for id in both {
+        let in_question = eventually("the case about the id", SOON, async || {
+            fixture.merchant.bench.clock.advance(SOON / 20);
+            let found = fixture.transaction(id).await?;
+            let mut cases = found.cases.iter();
+            let is_open = cases.any(|case| case.reason == CaseReason::AmbiguousProviderId);
+            Ok(is_open.then_some(found))
+        })
+        .await?;
+        assert!(in_question.attempts[0].charges.is_empty());
+        assert_eq!(in_question.received(), None);
+        assert!(in_question.is_held());
+        assert!(!in_question.surely_moved_no_money());
     }
     Ok(())
 }

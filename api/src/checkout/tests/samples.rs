@@ -224,7 +224,9 @@ fn reported(amount: Amount) -> Charge {
         is_part: true,
         is_recorded: false,
         is_unclear: false,
-        contradicting: None,
+        contradicting: Vec::new(),
+        decided: Vec::new(),
+        is_included: false,
         is_taken_back: false,
     }
 }
@@ -439,7 +441,9 @@ pub fn charged(mut tx: Transaction) -> Transaction {
             is_part,
             is_recorded,
             is_unclear: false,
-            contradicting: None,
+            contradicting: Vec::new(),
+            decided: Vec::new(),
+            is_included: false,
             is_taken_back: false,
         };
         let is_recorded = attempt.captured.is_some();

@@ -217,17 +217,18 @@ pub fn evidence(page: &Page, tx: &Transaction) -> Section {
         parts.extend(attempt.charges.iter().filter_map(|charge| {
             let amount = write(charge.amount?);
             let id = charge.id.as_deref().unwrap_or("–");
-            let other = charge.contradicting.map(write);
-            let state = match (charge.is_taken_back, &other) {
+            let others: Vec<_> = charge.contradicting.iter().copied().map(write).collect();
+            let other = others.join(", ");
+            let state = match (charge.is_taken_back, charge.is_disputed()) {
                 (true, _) => "back",
-                (false, Some(_)) => "other",
-                (false, None) => "stands",
+                (false, true) => "other",
+                (false, false) => "stands",
             };
             let values = [
                 ("amount", amount.as_str()),
                 ("id", id),
                 ("state", state),
-                ("other", other.as_deref().unwrap_or_default()),
+                ("other", &other),
             ];
             Some(text.with("console-attempt-reported", &values))
         }));

@@ -222,9 +222,12 @@ pub struct Charge {
     /// Whether a later report about it names an unreadable amount.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unclear: bool,
-    /// Amount of a report that contradicts the charge's amount. Null: there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contradicting: Option<Amount>,
+    /// Amounts of reports that contradict the charge's amount.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradicting: Vec<Amount>,
+    /// Whether a person recorded a total that contains it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_included: bool,
     /// Whether the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -456,7 +459,13 @@ impl From<&transaction::Charge> for Charge {
             is_part: charge.is_part,
             is_recorded: charge.is_recorded,
             is_unclear: charge.is_unclear,
-            contradicting: charge.contradicting.map(Amount::from),
+            contradicting: charge
+                .contradicting
+                .iter()
+                .copied()
+                .map(Amount::from)
+                .collect(),
+            is_included: charge.is_included,
             is_taken_back: charge.is_taken_back,
         }
     }

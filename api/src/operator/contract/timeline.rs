@@ -347,8 +347,10 @@ impl From<transaction::Event> for Event {
                 => Self::AttemptInDoubt {
                     attempt, why, next_query_at: next_query_at.into(), cut_off,
                 },
-                Stored::AttemptSucceeded { attempt, provider_id, provider_status, captured, fees }
-                => Self::AttemptSucceeded {
+                // The act of the person stands beside it.
+                Stored::AttemptSucceeded {
+                    attempt, provider_id, provider_status, captured, fees, entered: _,
+                } => Self::AttemptSucceeded {
                     attempt, provider_id, provider_status,
                     captured: captured.into(),
                     fees: fees.map(Amount::from),

@@ -5,7 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
+use super::operator::Entered;
 use super::outcome::{Captured, Outcome};
+use crate::limits::CONTRADICTING_AMOUNTS;
 use crate::money::Amount;
 
 /// A charge that the provider of an attempt reported.
@@ -26,10 +28,16 @@ pub struct Charge {
     /// cannot be read. After a report of a finished charge it is no news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unclear: bool,
-    /// Amount of a report that contradicts `amount`: less for the finished charge, or in another
-    /// currency. Then a person decides which of them is right. `None`: there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contradicting: Option<Amount>,
+    /// Amounts of reports that contradict `amount`, each once: less for the finished charge, or in
+    /// another currency. A person decides which of them is right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradicting: Vec<Amount>,
+    /// Reported amounts that a person knew when they recorded another one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decided: Vec<Amount>,
+    /// Whether a person recorded a total of the attempt that contains it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_included: bool,
     /// Whether the latest report is that the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -186,8 +194,8 @@ pub(super) fn is_unclear(attempt: &Attempt, id: Option<&str>) -> bool {
 
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum
 /// of a pending attempt that is less than the known one comes from an older report: the known one
-/// takes its place.
-pub(super) fn named(attempt: &Attempt, mut outcome: Outcome) -> Outcome {
+/// takes its place. So does it with zero, unless `is_query`: a query asks for the sum of now.
+pub(super) fn named(attempt: &Attempt, mut outcome: Outcome, is_query: bool) -> Outcome {
     let charges = &attempt.charges;
     let (id, about) = match &mut outcome {
         // The id of an open attempt that is pending is kept as it is.
@@ -197,7 +205,7 @@ pub(super) fn named(attempt: &Attempt, mut outcome: Outcome) -> Outcome {
             ..
         } if attempt.state.is_open() => {
             let id = provider_id.as_deref().or(attempt.provider_id.as_deref());
-            let part = received.filter(|part| part.minor() > 0);
+            let part = received.filter(|part| part.minor() > 0 || !is_query);
             *received = larger_before(attempt, id, part).or(*received);
             return outcome;
         }
@@ -253,7 +261,7 @@ pub(super) fn apply_pending(attempt: &mut Attempt, amount: Amount) {
         _ => {
             let charge = &mut charges[part];
             if is_in_other_currency(Some(amount), charge.amount) {
-                charge.contradicting = charge.amount;
+                add(&mut charge.contradicting, charge.amount);
             }
             charge.amount = larger(Some(amount), charge.amount);
         }
@@ -271,20 +279,50 @@ pub(super) fn recorded_at(charges: &[Charge], id: Option<&str>) -> Option<usize>
 }
 
 /// Records that the attempt succeeded with `captured`.
-pub(super) fn record(attempt: &mut Attempt, captured: Amount) {
+///
+/// `entered`: how a person entered the amount. They have seen what was reported before.
+pub(super) fn record(attempt: &mut Attempt, captured: Amount, entered: Option<Entered>) {
     let (charges, id) = (&mut attempt.charges, attempt.provider_id.as_deref());
     let place = recorded_at(charges, id).unwrap_or(charges.len());
     if place == charges.len() {
         charges.push(Charge::new(id, None));
     }
+    if entered == Some(Entered::Total) {
+        for (at, other) in charges.iter_mut().enumerate() {
+            if at != place && other.is_in_total(captured) {
+                other.is_included = true;
+                decide(other, captured);
+            }
+        }
+    }
     let charge = &mut charges[place];
+    match entered {
+        Some(_) => decide(charge, captured),
+        None => charge.contradicting.clear(),
+    }
     charge.id = id.map(str::to_owned).or_else(|| charge.id.take());
     charge.amount = Some(captured);
     charge.is_part = false;
     charge.is_recorded = true;
     charge.is_unclear = false;
-    charge.contradicting = None;
+    charge.is_included = false;
     charge.is_taken_back = false;
+}
+
+/// Keeps the reported amounts of a charge as those that a person knew when they recorded `captured`.
+fn decide(charge: &mut Charge, captured: Amount) {
+    let reported = std::mem::take(&mut charge.contradicting).into_iter();
+    let others = reported.chain(charge.amount);
+    for amount in others.filter(|amount| *amount != captured) {
+        add(&mut charge.decided, Some(amount));
+    }
+}
+
+/// Adds an amount to those of contradicting reports.
+fn add(amounts: &mut Vec<Amount>, amount: Option<Amount>) {
+    let has_room = amounts.len() < CONTRADICTING_AMOUNTS;
+    let new = amount.filter(|amount| has_room && !amounts.contains(amount));
+    amounts.extend(new);
 }
 
 impl Charge {
@@ -295,7 +333,9 @@ impl Charge {
             is_part: false,
             is_recorded: false,
             is_unclear: false,
-            contradicting: None,
+            contradicting: Vec::new(),
+            decided: Vec::new(),
+            is_included: false,
             is_taken_back: false,
         }
     }
@@ -306,8 +346,20 @@ impl Charge {
     }
 
     /// Whether two reports about its amount contradict each other.
-    pub const fn is_disputed(&self) -> bool {
-        self.contradicting.is_some()
+    pub fn is_disputed(&self) -> bool {
+        !self.contradicting.is_empty()
+    }
+
+    /// Whether a person knew of this report when they recorded the success: it is no news then.
+    pub(super) fn was_decided(&self, id: Option<&str>, amount: Option<Amount>) -> bool {
+        let is_known = |amount: Amount| self.is_under(id) && self.decided.contains(&amount);
+        amount.is_some_and(is_known)
+    }
+
+    /// Whether a total of `sum` that a person names contains it: it stands, in this currency.
+    pub(super) fn is_in_total(&self, sum: Amount) -> bool {
+        let is_same = |amount: Amount| amount.currency() == sum.currency();
+        !self.is_taken_back && self.amount.is_none_or(is_same)
     }
 
     /// Amount of a finished charge about which no two reports contradict each other.
@@ -332,7 +384,12 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     let charge = &mut charges[place];
     charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
     // Reports that contradict each other may be delivered again, in any order.
-    if amount.is_some() && charge.contradicting == amount && !charge.is_taken_back {
+    let is_known = |amount: Amount| {
+        [&charge.contradicting, &charge.decided]
+            .iter()
+            .any(|known| known.contains(&amount))
+    };
+    if amount.is_some_and(is_known) && !charge.is_taken_back {
         return;
     }
     let was_part = charge.is_part;
@@ -343,22 +400,18 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
         true => amount.or(charge.amount),
         false => larger(amount, charge.amount),
     };
-    let contradicting = match (is_part, amount) {
+    let contradicting = match is_part {
         _ if is_in_other_currency(amount, charge.amount) => charge.amount,
-        _ if is_in_other_currency(charge.contradicting, counts) => charge.contradicting,
-        (true, _) if counts == charge.amount => charge.contradicting,
-        (true, _) => charge.amount.filter(|_| !charge.is_part),
-        (false, Some(_)) => {
-            let other = amount.filter(|_| amount != counts);
-            charge.contradicting.or(other)
-        }
-        (false, None) => charge.contradicting,
+        true => charge
+            .amount
+            .filter(|_| counts != charge.amount && !charge.is_part),
+        false => amount.filter(|_| amount != counts),
     };
     if charge.is_taken_back {
         if counts != charge.amount {
             charge.amount = counts;
             charge.is_unclear &= is_part;
-            charge.contradicting = contradicting;
+            add(&mut charge.contradicting, contradicting);
             charge.is_taken_back = false;
         }
     } else if !charge.is_recorded {
@@ -367,7 +420,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
             None => charge.is_unclear || was_part,
         };
         charge.amount = counts;
-        charge.contradicting = contradicting;
+        add(&mut charge.contradicting, contradicting);
     }
 }
 

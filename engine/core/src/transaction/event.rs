@@ -8,7 +8,7 @@ use super::command::CancelledBy;
 use super::decision::Skipped;
 use super::kind::Kind;
 use super::model::{Case, ClientContext, Customer};
-use super::operator::{Closed, Operator, OperatorEvent, Settled};
+use super::operator::{Closed, Entered, Operator, OperatorEvent, Settled};
 use super::outcome::{Decline, PayerAction};
 use super::state::Failure;
 use crate::ids::{AttemptId, CaseId};
@@ -61,6 +61,9 @@ pub enum Event {
         provider_status: Option<String>,
         captured: Amount,
         fees: Option<Amount>,
+        /// How a person entered it. `None`: the provider reported it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entered: Option<Entered>,
     },
     /// The provider reported money of an attempt, or that it took money back. The event is written
     /// when that changes the charges of the attempt and no other event of the decision says so.

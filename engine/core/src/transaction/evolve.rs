@@ -185,11 +185,12 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             provider_status,
             captured,
             fees,
+            entered,
             ..
         } => {
             keep(&mut attempt.provider_id, provider_id);
             keep(&mut attempt.provider_status, provider_status);
-            charges::record(attempt, *captured);
+            charges::record(attempt, *captured, *entered);
             attempt.captured = Some(*captured);
             attempt.fees = *fees;
             // A success after a decline or after "not sent" leaves no failure behind.

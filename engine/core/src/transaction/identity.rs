@@ -42,12 +42,18 @@ impl Attempt {
         self.state.is_open() || is_done || !self.charges.is_empty()
     }
 
-    /// Whether its provider reported the attempt, or a charge of it, under this id.
+    /// Whether its provider reported the attempt, or a charge of it, under this id, or named it in
+    /// any other report.
     pub fn has_id(&self, id: &str) -> bool {
+        self.has_own_id(id) || self.further_ids.iter().any(|further| further == id)
+    }
+
+    /// Whether the id is that of the attempt or of a charge of it. An id of other reports proves no
+    /// attempt where another one has it, too.
+    pub fn has_own_id(&self, id: &str) -> bool {
         let mut charges = self.charges.iter();
         self.provider_id.as_deref() == Some(id)
             || charges.any(|charge| charge.id.as_deref() == Some(id))
-            || self.further_ids.iter().any(|further| further == id)
     }
 }
 

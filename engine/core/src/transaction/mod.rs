@@ -56,7 +56,8 @@ pub use model::{
 };
 pub use next::next_candidates;
 pub use operator::{
-    ByOperator, Closed, Operator, OperatorCommand, OperatorEvent, Resolution, Settled, Verdict,
+    ByOperator, Closed, Entered, Operator, OperatorCommand, OperatorEvent, Resolution, Settled,
+    Verdict,
 };
 pub use outcome::{Captured, Decline, DeclineReason, LocalizedText, Outcome, PayerAction};
 pub use received::{Received, TakenBack};

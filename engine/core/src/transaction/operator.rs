@@ -54,6 +54,16 @@ pub enum Verdict {
     NeverSent,
 }
 
+/// How a person entered the amount of a success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entered {
+    /// As that of one charge.
+    Charge,
+    /// As the total of several charges of the attempt.
+    Total,
+}
+
 /// Act of an operator, on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -69,6 +69,11 @@ impl Case {
         let has_ended = self.closed.is_some() && self.reason.ends_when_closed();
         self.reason.holds() && !has_ended
     }
+
+    /// Whether money was reported under an id of several attempts. It may be money of any of them.
+    pub(super) fn names_ambiguous_money(&self) -> bool {
+        self.reason == CaseReason::AmbiguousProviderId && self.amount.is_some()
+    }
 }
 
 impl Transaction {
@@ -139,7 +144,15 @@ impl Transaction {
 
     /// Sum of the charges that `counts`.
     fn sum_of(&self, counts: impl Fn(&Charge) -> bool) -> Option<Received> {
-        let charges = || self.charges().filter(|(_, charge)| counts(charge));
+        // A total that a person recorded contains other charges.
+        let is_total = |charge: &Charge| charge.is_recorded && counts(charge);
+        let is_contained = |attempt: &Attempt, charge: &Charge| {
+            charge.is_included && attempt.charges.iter().any(is_total)
+        };
+        let is_counted = |(attempt, charge): &(&Attempt, &Charge)| {
+            counts(charge) && !is_contained(attempt, charge)
+        };
+        let charges = || self.charges().filter(is_counted);
         let has_unreadable = charges().any(|(_, charge)| charge.has_unreadable());
         let mut total: Option<Received> = None;
         for (attempt, charge) in charges() {
@@ -166,9 +179,10 @@ impl Transaction {
         attempts.flat_map(|one| one.charges.iter().map(move |charge| (one, charge)))
     }
 
-    /// Whether providers reported money of more than one charge.
+    /// Whether the received money is that of more than one charge.
     pub fn has_several_charges(&self) -> bool {
-        self.charges().nth(1).is_some()
+        let mut counted = self.charges().filter(|(_, charge)| !charge.is_included);
+        counted.nth(1).is_some()
     }
 
     /// Whether reports about the received money contradict each other, so that its sum is what was
@@ -194,7 +208,9 @@ impl Transaction {
             amounts.extend(other);
         };
         for (attempt, charge) in self.charges() {
-            add(charge, charge.contradicting);
+            for amount in &charge.contradicting {
+                add(charge, Some(*amount));
+            }
             let is_of = |case: &&Case| {
                 let id = case.provider_id.as_deref();
                 let mut exact = attempt.charges.iter().filter(|one| one.id.as_deref() == id);
@@ -224,7 +240,9 @@ impl Transaction {
             | AttemptState::InDoubt
             | AttemptState::Succeeded => false,
         });
-        let may_have_moved = |case: &Case| case.reason.reports_money() || case.holds();
+        let may_have_moved = |case: &Case| {
+            case.reason.reports_money() || case.holds() || case.names_ambiguous_money()
+        };
         no_attempt && !self.cases.iter().any(may_have_moved)
     }
 

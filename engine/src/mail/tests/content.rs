@@ -149,7 +149,9 @@ async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_prov
             is_part: false,
             is_recorded: true,
             is_unclear: false,
-            contradicting: None,
+            contradicting: Vec::new(),
+            decided: Vec::new(),
+            is_included: false,
             is_taken_back: false,
         });
         tx.attempts.push(attempt);
@@ -228,7 +230,9 @@ pub(super) fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transac
             is_part: false,
             is_recorded: false,
             is_unclear: false,
-            contradicting: None,
+            contradicting: Vec::new(),
+            decided: Vec::new(),
+            is_included: false,
             is_taken_back: reasons.contains(&CaseReason::SuccessContradicted),
         }));
     tx.attempts.push(attempt);
@@ -511,7 +515,9 @@ async fn the_merchant_is_told_which_of_two_payments_to_return() {
         is_part: false,
         is_recorded: true,
         is_unclear: false,
-        contradicting: None,
+        contradicting: Vec::new(),
+        decided: Vec::new(),
+        is_included: false,
         is_taken_back: false,
     });
     let second = tx.attempts.last_mut().unwrap();

@@ -65,7 +65,10 @@ async fn a_customer_reads_that_the_reports_differ_and_not_that_the_money_was_rec
     for is_disputed in [false, true] {
         let mut tx = with_cases(failed(Kind::Payment), &[reason]);
         let charge = &mut tx.attempts[0].charges[0];
-        charge.contradicting = is_disputed.then(|| amount(40_000, "XOF"));
+        charge.contradicting = is_disputed
+            .then(|| amount(40_000, "XOF"))
+            .into_iter()
+            .collect();
         let to = MailTo::MerchantAboutCase(reason);
         sent += room.enqueue(&app(AppSettings::default()), &tx, to).await;
         let mails = server.received(sent).await;

@@ -210,6 +210,7 @@ fn changed_end(tx: &Transaction, command: &Command) -> Option<Vec<Event>> {
         provider_status: None,
         captured: attempt.amount,
         fees: None,
+        entered: None,
     };
     tx.state
         .is_final()

@@ -42,7 +42,7 @@ pub(super) fn decide(
         false => attempt,
     };
     let answer = Answer {
-        outcome: charges::named(attempt, answer.outcome),
+        outcome: charges::named(attempt, answer.outcome, answer.asked_at.is_some()),
         ..answer
     };
     let report = MoneyReport::of(attempt, &answer.outcome);
@@ -431,7 +431,8 @@ fn is_known_contradiction(tx: &Transaction, attempt: &Attempt, success: &Success
     let id = success.provider_id.as_deref();
     let mut charges = attempt.charges.iter().filter(|charge| charge.is_under(id));
     let is_it = |charge: &Charge| {
-        charge.is_disputed() && !charge.is_taken_back && charge.contradicting == success.captured
+        let contradicts = |amount: Amount| charge.contradicting.contains(&amount);
+        !charge.is_taken_back && success.captured.is_some_and(contradicts)
     };
     charges.any(is_it) && has_case_about_sum(tx, attempt)
 }

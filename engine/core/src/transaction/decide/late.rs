@@ -7,7 +7,7 @@ use super::success::{self, Success};
 use super::{answer, cancel};
 use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
-use crate::transaction::charges::{self, MoneyReport};
+use crate::transaction::charges::{self, Charge, MoneyReport};
 use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::model::{CaseReason, Transaction};
@@ -185,6 +185,10 @@ fn contradicting(
 ) -> Vec<Event> {
     let mut recorded = attempt.charges.iter().filter(|charge| charge.is_recorded);
     let id = success.provider_id.as_deref();
+    let is_decided = |charge: &Charge| charge.was_decided(id, success.captured);
+    if attempt.charges.iter().any(is_decided) {
+        return Vec::new();
+    }
     let other_id = recorded.next().is_some_and(|charge| !charge.is_under(id));
     let other_amount = names_amount && attempt.captured != success.captured;
     if !other_id && !other_amount {

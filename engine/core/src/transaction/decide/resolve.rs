@@ -18,7 +18,7 @@ use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
-use crate::transaction::operator::{Closed, Resolution, Settled, Verdict};
+use crate::transaction::operator::{Closed, Entered, Resolution, Settled, Verdict};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::State;
 
@@ -41,17 +41,20 @@ pub(super) fn decide(
             if !attempt.state.is_open() && !money_was_reported(tx, attempt) {
                 return Err(Refusal::AttemptClosed(attempt.id));
             }
-            if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
+            let has_it = money_was_reported(tx, attempt) || money_is_in_question(tx, attempt);
+            if attempt.state == AttemptState::Pending || has_it {
                 return Err(Refusal::ProviderHasIt);
             }
             answer::never_sent(tx, attempt, context)
         }
     };
-    // All money that held the transaction is settled with it, except other charges of the attempt.
+    // All money that held the transaction is settled with it, except other charges of the attempt
+    // that the entered amount does not contain.
     let charge = events.iter().find_map(|event| match event {
         Event::AttemptSucceeded {
             attempt: succeeded,
             provider_id,
+            entered: Some(Entered::Charge),
             ..
         } if *succeeded == attempt.id => provider_id.clone(),
         _ => None,
@@ -89,9 +92,12 @@ fn succeeded(
     // *This money settles it*: the charge that the operator names, else the latest that stands.
     let charge = charge_to_settle(attempt, amount, provider_id.as_deref());
     let standing = charge.filter(|charge| !charge.is_taken_back);
+    let is_total = provider_id.is_none() && is_total(attempt, amount);
     let reported = standing.and_then(|charge| charge.amount);
     let amount = amount.or(reported.filter(|_| tx.state == State::OnHold));
-    let is_in_question = tx.state == State::OnHold || money_was_reported(tx, attempt);
+    let is_in_question = tx.state == State::OnHold
+        || money_was_reported(tx, attempt)
+        || money_is_in_question(tx, attempt);
     if amount.is_none() && is_in_question {
         return Err(Refusal::AmountNeeded);
     }
@@ -111,11 +117,29 @@ fn succeeded(
     if provider_id.is_none() && attempt.provider_id.is_none() {
         return Err(Refusal::ProviderIdNeeded);
     }
+    let entered = match is_total {
+        true => Entered::Total,
+        false => Entered::Charge,
+    };
     let success = Success {
-        is_by_person: true,
+        entered: Some(entered),
         ..Success::of(attempt, provider_id, Some(captured))
     };
     Ok(success::settle(tx, attempt, success, captured, context))
+}
+
+/// Whether money was reported under an id that another attempt has, too.
+fn money_is_in_question(tx: &Transaction, attempt: &Attempt) -> bool {
+    let is_about = |case: &Case| case.reference == attempt.reference;
+    let mut cases = tx.cases.iter().filter(|case| is_about(case));
+    cases.any(Case::names_ambiguous_money)
+}
+
+/// Whether an amount without an id is the total of several charges: of none of them alone.
+fn is_total(attempt: &Attempt, amount: Option<Amount>) -> bool {
+    let is_in = |charge: &&Charge| amount.is_some_and(|total| charge.is_in_total(total));
+    let standing = || attempt.charges.iter().filter(is_in);
+    standing().count() > 1 && standing().all(|charge| charge.amount != amount)
 }
 
 /// The charge under the id that the operator names, else the latest one of the amount that they

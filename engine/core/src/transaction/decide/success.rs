@@ -8,6 +8,7 @@ use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
+use crate::transaction::operator::Entered;
 use crate::transaction::outcome::Captured;
 
 /// Success as a provider reports it, or a person decides it.
@@ -22,8 +23,8 @@ pub(super) struct Success {
     pub fees: Option<Amount>,
     /// Whether `captured` takes the place of an amount that could not be read.
     pub is_clearing: bool,
-    /// Whether a person decided between contradicting reports.
-    pub is_by_person: bool,
+    /// How a person entered it. `None`: the provider reports it.
+    pub entered: Option<Entered>,
 }
 
 impl Success {
@@ -40,7 +41,7 @@ impl Success {
             provider_status: None,
             captured,
             fees: None,
-            is_by_person: false,
+            entered: None,
         }
     }
 
@@ -100,10 +101,14 @@ pub(super) fn settle(
     let part = charges::recorded_at(&attempt.charges, id).map(|place| &attempt.charges[place]);
     let differs = |amount: Amount| {
         let is_larger = amount > captured && amount > most;
-        is_larger || (amount.currency() != captured.currency() && !success.is_by_person)
+        is_larger || (amount.currency() != captured.currency() && success.entered.is_none())
     };
     let same = part.filter(|part| part.amount.is_some_and(differs) && !part.is_taken_back);
-    for charge in same.into_iter().chain(beside(attempt, id)) {
+    let is_in_total =
+        |charge: &&Charge| success.entered == Some(Entered::Total) && charge.is_in_total(captured);
+    let others = beside(attempt, id).into_iter();
+    let others = others.filter(|charge| !is_in_total(charge));
+    for charge in same.into_iter().chain(others) {
         let evidence = charged_beside(tx, attempt, charge, captured);
         opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));
     }
@@ -121,6 +126,7 @@ pub(super) fn settle(
             provider_status: success.provider_status,
             captured,
             fees: success.fees,
+            entered: success.entered,
         },
         Event::Succeeded,
     ];

@@ -174,7 +174,7 @@ fn the_amount_with_which_an_attempt_succeeded_stands() {
     ];
     for (id, reports, charges) in table {
         let mut attempt = attempt(id, reports);
-        charges::record(&mut attempt, amount(2_500));
+        charges::record(&mut attempt, amount(2_500), None);
         assert_eq!(text(&attempt.charges), charges, "{id:?} {reports:?}");
         let recorded = attempt.charges.len() - 1;
         let known = attempt.charges[recorded].id.clone();
@@ -259,7 +259,7 @@ fn a_report_without_an_id_is_about_the_only_charge_that_it_can_be_about() {
     for (kind, state, known, reports, id, named) in table {
         let mut attempt = attempt(known, reports);
         attempt.state = state;
-        let outcome = charges::named(&attempt, outcome(kind, id));
+        let outcome = charges::named(&attempt, outcome(kind, id), true);
         assert_eq!(
             id_of(&outcome),
             named,
@@ -271,7 +271,7 @@ fn a_report_without_an_id_is_about_the_only_charge_that_it_can_be_about() {
 #[test]
 fn a_report_that_changes_a_charge_is_news_and_one_that_repeats_it_is_not() {
     let two_back = &[moved(P1, 500), moved(P2, 5), back(P1), back(P2)][..];
-    let table: [(&[MoneyReport], MoneyReport, bool, bool); 19] = [
+    let table: [(&[MoneyReport], MoneyReport, bool, bool); 20] = [
         (&[], moved(P1, 500), true, false),
         (&[], moved(None, 500), true, false),
         (&[moved(P1, 500)], moved(P1, 500), false, true),
@@ -281,6 +281,12 @@ fn a_report_that_changes_a_charge_is_news_and_one_that_repeats_it_is_not() {
         (
             &[moved(P1, 500), moved(P1, 400)],
             moved(P1, 300),
+            true,
+            false,
+        ),
+        (
+            &[moved(P1, 500), moved(P1, 400), moved(P1, 300)],
+            moved(P1, 400),
             false,
             true,
         ),

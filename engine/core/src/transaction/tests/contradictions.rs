@@ -438,7 +438,7 @@ fn a_repetition_of_either_report_ends_no_dispute() {
     world.answer(declined(false)).unwrap();
     assert_eq!(world.tx.state, State::OnHold);
     let charge = &world.tx.attempt(first).unwrap().charges[0];
-    assert_eq!(charge.contradicting, Some(amount(1_000)));
+    assert_eq!(charge.contradicting, [amount(1_000)]);
     let decided = verdict(Some(2_500), Some("X1"));
     world.apply(resolve(Some(first), decided)).unwrap();
     assert_eq!(world.tx.state, State::Succeeded);

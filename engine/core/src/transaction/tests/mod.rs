@@ -10,6 +10,7 @@ mod charges;
 mod codes;
 mod contradictions;
 mod currencies;
+mod decided;
 mod details;
 mod edges;
 mod fees;

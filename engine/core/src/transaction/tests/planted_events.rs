@@ -232,7 +232,7 @@ fn a_success_without_an_id_is_the_latest_of_several_charges_that_stand() {
         };
         charges::apply(&mut attempt.charges, &report);
     }
-    charges::record(&mut attempt, amount(2_500));
+    charges::record(&mut attempt, amount(2_500), None);
     let sums = attempt.charges.iter().map(|charge| charge.amount);
     assert!(sums.eq([Some(amount(500)), Some(amount(2_500))]));
 }

@@ -1,0 +1,149 @@
+//! A person has decided about the money of an attempt: the total that they name contains its
+//! charges, and reports that they knew of are no news.
+
+use super::fixtures::*;
+use crate::ids::AttemptId;
+use crate::transaction::*;
+
+fn sum(world: &World) -> Option<i64> {
+    Some(world.tx.received()?.single()?.minor())
+}
+
+/// A payment on hold: parts of 10.00 and 9.00 came for its declined attempt, under two ids.
+fn two_parts() -> (World, AttemptId) {
+    let (mut world, [first, second]) = second_attempt(pending());
+    let parts = [
+        reported("P1", amount(1_000)),
+        reported("P2", amount(900)),
+        reported("P2", amount(800)),
+    ];
+    tell(&mut world, first, parts);
+    tell(&mut world, second, [declined(false)]);
+    assert_eq!(world.tx.state, State::OnHold);
+    (world, first)
+}
+
+fn succeed(world: &mut World, attempt: AttemptId, minor: i64, id: Option<&str>) {
+    let order = resolve(Some(attempt), verdict(Some(minor), id));
+    world.apply(order).unwrap();
+    world.wait(1);
+}
+
+#[test]
+fn a_total_without_an_id_contains_the_charges_of_its_attempt() {
+    let (mut world, attempt) = two_parts();
+    assert_eq!(sum(&world), Some(1_900));
+    succeed(&mut world, attempt, 2_500, None);
+    assert_eq!(sum(&world), Some(2_500));
+    assert!(!world.tx.has_several_charges());
+    assert!(!world.tx.is_received_sum_disputed());
+    assert_eq!(open_cases(&world), []);
+}
+
+#[test]
+fn an_amount_under_an_id_is_that_of_one_charge() {
+    for id in ["P1", "P9"] {
+        let (mut world, attempt) = two_parts();
+        succeed(&mut world, attempt, 2_500, Some(id));
+        let beside = if id == "P1" { 900 } else { 1_900 };
+        assert_eq!(sum(&world), Some(2_500 + beside), "{id}");
+        assert!(!open_cases(&world).is_empty(), "{id}");
+    }
+}
+
+#[test]
+fn reports_that_a_person_knew_of_are_no_news() {
+    let (mut world, attempt) = two_parts();
+    succeed(&mut world, attempt, 2_500, None);
+    let before = world.tx.clone();
+    for (id, minor) in [("P1", 1_000), ("P2", 900), ("P2", 800), ("P2", 2_500)] {
+        tell(&mut world, attempt, [reported(id, amount(minor))]);
+        assert_eq!(world.tx, before, "{id} {minor}");
+    }
+    for (id, minor) in [("P1", 700), ("P2", 850), ("P3", 1_000)] {
+        let cases = world.tx.cases.clone();
+        tell(&mut world, attempt, [reported(id, amount(minor))]);
+        assert_ne!(world.tx.cases, cases, "{id} {minor}");
+    }
+}
+
+#[test]
+fn a_part_counts_again_when_the_total_that_contains_it_was_taken_back() {
+    let (mut world, attempt) = two_parts();
+    succeed(&mut world, attempt, 2_500, None);
+    let recorded = world.tx.attempts[0].charges.iter();
+    let id = recorded.clone().find(|charge| charge.is_recorded);
+    let id = id.and_then(|charge| charge.id.clone()).unwrap();
+    tell(&mut world, attempt, [reversed(&id)]);
+    let kept = world.tx.kept().and_then(|kept| kept.single());
+    let part = if id == "P1" { 900 } else { 1_000 };
+    assert_eq!(kept, Some(amount(part)));
+}
+
+#[test]
+fn every_contradicting_amount_is_named_until_a_person_decides() {
+    let (mut world, [first, second]) = second_attempt(pending());
+    for minor in [1_000, 900, 800, 900] {
+        tell(&mut world, first, [reported("P1", amount(minor))]);
+    }
+    tell(&mut world, second, [declined(false)]);
+    let others = [amount(900), amount(800)];
+    assert_eq!(world.tx.contradicting_amounts(), others);
+    assert_eq!(sum(&world), Some(1_000));
+    succeed(&mut world, first, 2_500, None);
+    assert_eq!(world.tx.contradicting_amounts(), []);
+    let before = world.tx.clone();
+    for minor in [1_000, 900, 800] {
+        tell(&mut world, first, [reported("P1", amount(minor))]);
+    }
+    assert_eq!(world.tx, before);
+}
+
+#[test]
+fn a_charge_keeps_a_limited_number_of_contradicting_amounts() {
+    let (mut world, [first, _]) = second_attempt(pending());
+    for minor in 1_001..1_100 {
+        tell(&mut world, first, [reported("P1", amount(2_000 - minor))]);
+    }
+    let known = &world.tx.attempts[0].charges[0].contradicting;
+    assert_eq!(known.len(), crate::limits::CONTRADICTING_AMOUNTS);
+}
+
+#[test]
+fn zero_in_a_callback_takes_no_part_off_and_zero_in_a_query_does() {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let attempt = world.current();
+    world.answer(part(1_000)).unwrap();
+    let zero = |asked_at| Command::Answer {
+        attempt,
+        outcome: part(0),
+        gateway_state: None,
+        asked_at,
+    };
+    world.apply(zero(None)).unwrap();
+    assert_eq!(sum(&world), Some(1_000));
+    world.wait(1);
+    let now = world.now;
+    world.apply(zero(Some(now))).unwrap();
+    assert_eq!(world.tx.received(), None);
+}
+
+#[test]
+fn money_under_an_id_of_several_attempts_was_sent_to_the_provider() {
+    let (mut world, [first, _]) = second_attempt(unknown());
+    let told = |attempt| Command::AmbiguousId {
+        attempt,
+        provider_id: "P1".to_owned(),
+        reported: Some(Captured::AsAsked),
+    };
+    let second = world.current();
+    for attempt in [first, second] {
+        world.apply(told(attempt)).unwrap();
+    }
+    let unsent = || resolve(Some(second), Verdict::NeverSent);
+    assert_eq!(world.apply(unsent()).unwrap_err(), Refusal::ProviderHasIt);
+    let failed = Verdict::Failed { message: None };
+    world.apply(resolve(Some(second), failed)).unwrap();
+    assert!(!world.tx.surely_moved_no_money());
+}
