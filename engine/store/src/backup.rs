@@ -20,7 +20,7 @@ use super::error::{MaintenanceError, chain};
 use super::kv::sqlite::reader::Access;
 use super::kv::{KvError, sqlite};
 use super::mark::{Found, MarkPlace};
-use super::place::{StoreDirectory, remove_file, replace_durably, sync_all_below};
+use super::place::{StoreDirectory, replace_durably, sync_all_below};
 use super::point::Point;
 use super::progress::{Progress, Report, Unit};
 use super::throttle::Throttle;
@@ -105,6 +105,15 @@ pub fn backup(
             store: source.store.path.clone(),
         });
     }
+    while_index_is_in_place(|| backup_once(source, to, bytes_per_second, report))
+}
+
+fn backup_once(
+    source: BackupSource<'_>,
+    to: &Path,
+    bytes_per_second: u64,
+    report: Report<'_>,
+) -> Result<Manifest, MaintenanceError> {
     let reached = MarkPlace::of(&source.store.path);
     let mark = reached.read()?;
     let identity = match &mark {
@@ -112,7 +121,7 @@ pub fn backup(
         Found::Damaged | Found::Nothing => None,
     };
     let draft = Draft::make(to, identity)?;
-    copy_store(
+    let access = copy_store(
         (source.store, source.views),
         &draft.0.join(STORE),
         &mut Throttle::new(bytes_per_second),
@@ -136,7 +145,11 @@ pub fn backup(
     let folder = draft.0.join(STORE).join(source.store.backend.name());
     let (checked, end) = check_copy(source.store, &folder, report);
     must_be_sound("the copy", &checked)?;
-    reached.compare(end, &mark)?;
+    match reached.compare(end, &mark) {
+        // The server has more, and reports it through another index.
+        Err(_) if access == Access::Running => return Err(MaintenanceError::IndexNotInPlace),
+        compared => compared?,
+    }
     let Some(end) = end else {
         return Err(MaintenanceError::NothingStored);
     };
@@ -150,13 +163,13 @@ pub fn backup(
     Ok(manifest)
 }
 
-/// Copies the files of a store into a new folder.
+/// Copies the files of a store into a new folder. Returns the use of the files by others.
 fn copy_store(
     (settings, views): (&StoreSettings, Views),
     to: &Path,
     throttle: &mut Throttle,
     report: Report<'_>,
-) -> Result<(), MaintenanceError> {
+) -> Result<Access, MaintenanceError> {
     let (path, backend) = (&settings.path, settings.backend);
     let place = StoreDirectory::of_existing(path, backend)?;
     let [from, folder] = [path, to].map(|store| store.join(backend.name()));
@@ -166,7 +179,10 @@ fn copy_store(
     match (backend, place) {
         (Backend::Memory, _) => Err(MaintenanceError::NothingStored),
         (Backend::Sled, None) => Err(MaintenanceError::Exclusive { path: path.clone() }),
-        (Backend::Sled, Some(_place)) => copy_files(&from, &folder, report),
+        (Backend::Sled, Some(_place)) => {
+            copy_files(&from, &folder, report)?;
+            Ok(Access::Stopped)
+        }
         (Backend::Sqlite, place) => {
             let access = match place {
                 Some(place) => {
@@ -175,20 +191,17 @@ fn copy_store(
                 }
                 None => Access::Running,
             };
-            while_index_is_in_place(|| {
-                remove_file(&sqlite::database_of(&folder)).map_err(&written)?;
-                let paths = [from.as_path(), &folder];
-                let copied = sqlite::copy::copy(paths, access, views, throttle, report);
-                copied.map_err(|error| match error {
-                    KvError::IndexNotInPlace => MaintenanceError::IndexNotInPlace,
-                    damage if damage.is_damage() => MaintenanceError::Damaged {
-                        what: from.display().to_string(),
-                        faults: damage.to_string(),
-                    },
-                    error => MaintenanceError::Copy {
-                        reason: error.to_string(),
-                    },
-                })
+            let paths = [from.as_path(), &folder];
+            let copied = sqlite::copy::copy(paths, access, views, throttle, report);
+            copied.map(|()| access).map_err(|error| match error {
+                KvError::IndexNotInPlace => MaintenanceError::IndexNotInPlace,
+                damage if damage.is_damage() => MaintenanceError::Damaged {
+                    what: from.display().to_string(),
+                    faults: damage.to_string(),
+                },
+                error => MaintenanceError::Copy {
+                    reason: error.to_string(),
+                },
             })
         }
     }

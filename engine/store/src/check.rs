@@ -138,6 +138,10 @@ fn check_once(
     if (findings.end.is_some() || findings.faults.is_empty())
         && let Err(fault) = mark.compare(findings.end, &reached)
     {
+        // The server has more, and reports it through another index.
+        if is_running {
+            return Err(MaintenanceError::IndexNotInPlace);
+        }
         findings.fault(fault.to_string());
     }
     let store = findings.end.map(|end| end.store);

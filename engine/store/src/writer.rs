@@ -363,18 +363,19 @@ impl Writer {
         (self.reopen.probe)().map_err(describe)?;
         self.close_backend(false);
         let kv = (self.reopen.open)().map_err(describe)?;
+        // Before any write: one into a log that ends too early would overwrite other commits.
+        if let Some(mark) = &self.mark
+            && let Err(behind) = mark.check(kv.as_ref())
+        {
+            close(kv, false);
+            return Err(describe(behind));
+        }
         let undo: Vec<_> = failure.undo.iter().map(Row::change).collect();
         if !undo.is_empty()
             && let Err(again) = change(|| kv.undo(&undo))
         {
             close(kv, false);
             return Err(again.error);
-        }
-        if let Some(mark) = &self.mark
-            && let Err(behind) = mark.check(kv.as_ref())
-        {
-            close(kv, false);
-            return Err(describe(behind));
         }
         Ok(Some(kv))
     }

@@ -121,7 +121,7 @@ impl InPlace {
             lost = used.index.filter(|_| is_lost);
         }
         if opener == Opener::Server {
-            remove_file(&index_of(folder))?;
+            delete_index(folder)?;
         }
         let made = || found(&index_of(folder)).map(|index| index.map(|index| made_file(&index)));
         let index = made()?;
@@ -145,11 +145,16 @@ impl InPlace {
         Ok((connection, files))
     }
 
-    fn of(folder: &Path) -> io::Result<Self> {
+    /// The files as they are now. A server that starts or stops may just have deleted the index.
+    fn of(folder: &Path) -> Result<Self, KvError> {
+        let index = Opened::at(index_of(folder)).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => KvError::IndexNotInPlace,
+            _ => error.into(),
+        });
         Ok(Self {
             database: Opened::at(database_of(folder))?,
             log: Opened::at(frames::log_of(folder))?,
-            index: Opened::at(index_of(folder))?,
+            index: index?,
             is_index_lost: Arc::default(),
             kept: AtomicU64::new(0),
         })
@@ -198,6 +203,16 @@ impl InPlace {
     pub(super) fn log_is_cut_off(&self) -> KvError {
         self.log.fault("was cut off")
     }
+}
+
+fn delete_index(folder: &Path) -> Result<(), KvError> {
+    let index = index_of(folder);
+    remove_file(&index).map_err(|error| {
+        let path = index.display();
+        KvError::Failed(format!(
+            "{path} cannot be deleted, delete it yourself: {error}"
+        ))
+    })
 }
 
 fn made_file(file: &fs::Metadata) -> MadeFile {
@@ -313,6 +328,38 @@ mod tests {
         assert!(matches!(refused, Some(KvError::IndexNotInPlace)));
         assert!(!index.exists());
         Reader::open(&path, Access::Stopped).unwrap();
+    }
+
+    /// The server deletes the index when it starts or stops.
+    #[test]
+    fn a_reader_whose_index_is_deleted_while_it_opens_the_database_reads_again() {
+        let (_directory, path, backend) = filled();
+        drop(backend);
+        let connect = || {
+            let connection = super::super::reader::connect(&path, Access::Stopped)?;
+            super::super::first_read(&connection)?;
+            fs::remove_file(index_of(&path))?;
+            Ok(connection)
+        };
+        let refused = InPlace::open(&path, Opener::Alone, connect).err();
+        assert!(matches!(refused, Some(KvError::IndexNotInPlace)));
+        Reader::open(&path, Access::Stopped).unwrap();
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_the_index_is_named() {
+        let (_directory, path, backend) = filled();
+        drop(backend);
+        let index = index_of(&path);
+        drop(fs::remove_file(&index));
+        fs::create_dir(&index).unwrap();
+        let refused = opened(&path).err().unwrap().to_string();
+        assert!(
+            refused.contains("-shm cannot be deleted, delete it yourself"),
+            "{refused}"
+        );
+        fs::remove_dir(&index).unwrap();
+        opened(&path).unwrap();
     }
 
     /// Overwrites the index in place with an older one, from `at` on.

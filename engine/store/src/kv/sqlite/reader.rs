@@ -116,7 +116,7 @@ impl Deref for Reader {
     }
 }
 
-fn connect(folder: &Path, access: Access) -> Result<Connection, KvError> {
+pub(super) fn connect(folder: &Path, access: Access) -> Result<Connection, KvError> {
     let file = folder.join(FILE);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = match access {
