@@ -84,17 +84,23 @@ impl fmt::Display for Figures {
             Some(total) => write!(f, "{} of {}", HumanCount(self.done), self.amount(total))?,
             None => f.write_str(&self.amount(self.done))?,
         }
-        if self.done > 0 && self.per_second > 0.0 {
+        // The measured rate of work that has stalled falls to nothing.
+        let is_stalled = self.left > LONGEST;
+        if self.done > 0 && self.per_second > 0.0 && !is_stalled {
             write!(f, ", {}", self.rate())?;
         }
         match self.total {
             Some(total) if self.done >= total => Ok(()),
             Some(_) if self.left.is_zero() => Ok(()),
+            Some(_) if is_stalled => write!(f, ", {elapsed:#}"),
             Some(_) => write!(f, ", {:#} left", HumanDuration(self.left)),
             None => write!(f, ", {elapsed:#}"),
         }
     }
 }
+
+/// Longest remaining time that is shown.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]
 mod tests {
@@ -133,6 +139,10 @@ mod tests {
                 "3 of 5 kills, 30.0/min, 4s left",
             ),
             (figures(Unit::Time, 0, None, 0.0), "7s"),
+            (
+                figures(Unit::Things("restores"), 1, Some(50), 0.000_1),
+                "1 of 50 restores, 7s",
+            ),
         ] {
             assert_eq!(shown, expected);
         }
