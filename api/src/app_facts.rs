@@ -3,6 +3,11 @@
 use serde_json::{Value, json};
 use switchyard_engine::access::App;
 
+/// The logo of an app for the audit log.
+pub fn logo(app: &App) -> Value {
+    json!({ "logo": app.settings.logo.as_ref().map(|logo| logo.path(app.id)) })
+}
+
 /// Settings of an app for the audit log.
 pub fn of(app: &App) -> Value {
     let settings = &app.settings;

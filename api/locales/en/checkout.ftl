@@ -268,6 +268,7 @@ result-review-title = This payment is being reviewed
 case-paid-twice = We have received more than one payment for this order.
 case-surplus = We have received more than was asked.
 case-taken-back = The provider had reported that your payment arrived, and later that it failed.
+case-partly-taken-back = The provider had reported money for this order as arrived, and later a part of it as failed.
 case-extra-taken-back = The provider had reported another payment for this order, and later that it failed.
 case-contradicted-amount = The provider has reported different amounts for this payment.
 case-contradicted = The provider has reported two different payments for this order. They may be the same money.

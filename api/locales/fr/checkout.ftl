@@ -268,6 +268,7 @@ result-review-title = Ce paiement est en cours de vérification
 case-paid-twice = Nous avons reçu plus d’un paiement pour cette commande.
 case-surplus = Nous avons reçu plus que le montant demandé.
 case-taken-back = Le prestataire avait annoncé l’arrivée de votre paiement, puis son échec.
+case-partly-taken-back = Le prestataire avait annoncé l’arrivée de l’argent de cette commande, puis l’échec d’une partie.
 case-extra-taken-back = Le prestataire avait annoncé un autre paiement pour cette commande, puis son échec.
 case-contradicted-amount = Le prestataire a annoncé des montants différents pour ce paiement.
 case-contradicted = Le prestataire a annoncé deux paiements différents pour cette commande. Il peut s’agir du même argent.

@@ -194,15 +194,27 @@ impl World {
     }
 
     async fn call(&self, method: &str, path: &str, token: &str, body: Value) -> Shown {
+        let body = match body {
+            Value::Null => Body::empty(),
+            body => Body::from(body.to_string()),
+        };
+        self.send((method, path), token, ("application/json", body))
+            .await
+    }
+
+    /// Sends a request with a body of this type.
+    async fn send(
+        &self,
+        (method, path): (&str, &str),
+        token: &str,
+        (media_type, body): (&str, Body),
+    ) -> Shown {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", super::PREFIX))
             .header("authorization", format!("Bearer {token}"))
-            .header("content-type", "application/json")
-            .body(match body {
-                Value::Null => Body::empty(),
-                body => Body::from(body.to_string()),
-            });
+            .header("content-type", media_type)
+            .body(body);
         let response = self.router.clone().oneshot(request.unwrap()).await.unwrap();
         let status = response.status().as_u16();
         let bytes = axum::body::to_bytes(response.into_body(), 1 << 22);

@@ -151,6 +151,11 @@ pub(super) fn open_cases(context: &PageContext) -> String {
         .map(|case| {
             let is_only = tx.is_of_success(case) || !tx.has_money_beside(case);
             match case.reason {
+                CaseReason::SuccessContradicted
+                    if tx.is_of_success(case) && tx.taken_back() == TakenBack::Part =>
+                {
+                    ("case-partly-taken-back", "case-contradicted-ask")
+                }
                 CaseReason::ContradictingSuccess if !tx.has_several_charges() => {
                     ("case-contradicted-amount", "case-contradicted-ask")
                 }

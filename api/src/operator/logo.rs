@@ -38,11 +38,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "The app.", body = Success<App>)),
 )]
 async fn upload(State(state): State<ApiState>, Id(id): Id<AppId>, body: Body) -> Answer {
-    let logo = received(body.into_data_stream()).await.map_err(|_| {
-        let problem = Problem::new(ErrorCode::BodyIncomplete, "The file did not arrive whole.");
-        Refused(problem.into())
-    })?;
-    let logo = logo.map_err(AccessError::from)?;
+    let logo = of_body(body).await?;
     let app = state.engine().access().change_logo(id, Some(logo)).await?;
     ok("Logo changed successfully", &App::from(&*app))
 }
@@ -58,6 +54,18 @@ async fn upload(State(state): State<ApiState>, Id(id): Id<AppId>, body: Body) ->
 async fn remove(State(state): State<ApiState>, Id(id): Id<AppId>) -> Answer {
     state.engine().access().change_logo(id, None).await?;
     done("Logo removed successfully")
+}
+
+/// The logo in the body of a request.
+///
+/// # Errors
+/// When the file is no logo, or did not arrive whole.
+pub async fn of_body(body: Body) -> Result<Logo, Refused> {
+    let logo = received(body.into_data_stream()).await.map_err(|_| {
+        let problem = Problem::new(ErrorCode::BodyIncomplete, "The file did not arrive whole.");
+        Refused(problem.into())
+    })?;
+    Ok(logo.map_err(AccessError::from)?)
 }
 
 /// The logo that the parts of a file become.

@@ -292,7 +292,8 @@ fn must_not_exceed(amount: Amount, attempt: Option<&Attempt>) -> Result<(), Refu
         return Ok(());
     };
     let mut charges = attempt.charges.iter();
-    if charges.any(|charge| charge.amount == Some(amount)) {
+    let is_of_one = charges.any(|charge| charge.amount == Some(amount));
+    if is_of_one || attempt.total_of_charges() == Some(amount) {
         return Ok(());
     }
     let message = format!(
@@ -369,7 +370,6 @@ mod tests {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
-            is_included: false,
             is_taken_back: false,
         };
         for (charges, is_taken) in [
@@ -405,7 +405,6 @@ mod tests {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
-            is_included: false,
             is_taken_back: false,
         }];
         assert!(checked(&tx, twice));

@@ -30,14 +30,27 @@ pub(super) async fn query(
             return Ok(verdict);
         }
     }
+    let mut known = Vec::new();
+    for (id, attempt) in attempts {
+        let tx = engine.transaction(id).await?;
+        known.extend(tx.map(|tx| (tx, attempt)));
+    }
+    // Money under the id may be of any of them.
+    let id = callback
+        .provider_id
+        .as_deref()
+        .filter(|_| read.is_trusted());
+    let money = id.and_then(|id| {
+        let mut all = known
+            .iter()
+            .filter_map(|(tx, attempt)| tx.attempt(*attempt));
+        all.find_map(|attempt| attempt.money_under(id))
+    });
     // Before any query: one that is not answered must leave no attempt open to another payment.
     let mut in_question = Vec::new();
-    for (id, attempt) in attempts {
-        let Some(tx) = engine.transaction(id).await? else {
-            continue;
-        };
-        let tx = match is_news(&tx, attempt, read) {
-            true => report(engine, callback, (&tx, attempt), read).await?,
+    for (tx, attempt) in known {
+        let tx = match is_news(&tx, attempt, read) || money.is_some() {
+            true => report(engine, callback, (&tx, attempt), (read, money)).await?,
             false => Some(tx),
         };
         in_question.extend(tx.map(|tx| (tx, attempt)));
@@ -86,17 +99,16 @@ fn reported(tx: &Transaction, attempt: &Attempt, read: &CallbackReport) -> Optio
     }
 }
 
-/// Opens a case about an attempt: the provider uses the callback's id for another one, too. `None`:
-/// the transaction is gone or takes no case.
+/// Opens a case about an attempt: the provider uses the callback's id for another one, too. `money`:
+/// known under the id. `None`: the transaction is gone or takes no case.
 async fn report(
     engine: &Engine,
     callback: &Callback,
     (tx, attempt): (&Transaction, AttemptId),
-    read: &CallbackReport,
+    (read, money): (&CallbackReport, Option<Captured>),
 ) -> Result<Option<Arc<Transaction>>, EngineError> {
-    let reported = tx
-        .attempt(attempt)
-        .and_then(|attempt| reported(tx, attempt, read));
+    let attempts = tx.attempt(attempt);
+    let reported = attempts.and_then(|attempt| reported(tx, attempt, read).or(money));
     let command = Command::AmbiguousId {
         attempt,
         provider_id: callback.provider_id.clone().unwrap_or_default(),

@@ -364,10 +364,10 @@ impl QueuedMail {
             ),
             (
                 "success",
-                if self.success_stands {
-                    "stands"
-                } else {
-                    "open"
+                match (self.success_stands, self.taken_back) {
+                    (true, _) => "stands",
+                    (false, TakenBack::Part) => "part",
+                    (false, TakenBack::Nothing | TakenBack::All) => "open",
                 },
             ),
             (

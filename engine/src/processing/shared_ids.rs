@@ -5,7 +5,7 @@
 
 use super::commit::Step;
 use switchyard_core::ids::{AttemptId, TransactionId};
-use switchyard_core::transaction::{Attempt, AttemptKey, Command, Transaction};
+use switchyard_core::transaction::{Attempt, AttemptKey, Captured, Command, Transaction};
 use switchyard_records::{Name, RecordError, all_with_id};
 use switchyard_store::{Batch, Store};
 
@@ -13,6 +13,8 @@ use switchyard_store::{Batch, Store};
 pub(super) struct SharedId {
     attempt: AttemptId,
     provider_id: String,
+    /// Money that was reported for the attempt of the step under the id: it may be of another one.
+    reported: Option<Captured>,
     others: Vec<AttemptKey>,
 }
 
@@ -20,17 +22,20 @@ impl SharedId {
     /// Commands that open the cases: about the attempt of the step, which is one of `own`, and about
     /// the others.
     pub(super) fn commands(self, own: TransactionId) -> Vec<(TransactionId, Command)> {
-        let all = std::iter::once((own, self.attempt)).chain(self.others);
-        let command = |(id, attempt)| {
+        let command = |(id, attempt), reported| {
             let provider_id = self.provider_id.clone();
             let command = Command::AmbiguousId {
                 attempt,
                 provider_id,
-                reported: None,
+                reported,
             };
             (id, command)
         };
-        all.map(command).collect()
+        let others = self.others.iter();
+        let others = others.map(|other| command(*other, self.reported));
+        std::iter::once(command((own, self.attempt), None))
+            .chain(others)
+            .collect()
     }
 }
 
@@ -60,6 +65,7 @@ pub(super) async fn find(
         }
         shared.push(SharedId {
             attempt: attempt.id,
+            reported: attempt.money_under(&provider_id),
             provider_id,
             others: others.unwrap_or_default(),
         });
@@ -77,11 +83,14 @@ fn new_ids<'s>(
     let known = before.and_then(|before| Some((before, before.attempt(attempt.id)?)));
     let known = known.filter(|(_, known)| known.may_have_moved_money());
     let ids_before = known.map_or_else(Vec::new, |(before, known)| before.ids_of(known));
+    // Money under an id of an earlier report makes it the attempt's own.
+    let becomes_own =
+        |id: &str| attempt.has_own_id(id) && known.is_some_and(|(_, known)| !known.has_own_id(id));
     let mut ids = match attempt.may_have_moved_money() {
         true => step.after.ids_of(attempt),
         false => Vec::new(),
     };
-    ids.retain(|id| !ids_before.contains(id));
+    ids.retain(|id| !ids_before.contains(id) || becomes_own(id));
     ids.into_iter().filter_map(move |id| {
         let name = Name::provider_id(attempt.candidate.connection, id)?;
         Some((attempt, name, id.to_owned()))

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use switchyard_core::ids::TransactionId;
-use switchyard_core::transaction::{AttemptState, CaseReason, Status, Transaction};
+use switchyard_core::transaction::{AttemptState, Case, CaseReason, Status, Transaction};
 use switchyard_engine::callback::CallbackState;
 use switchyard_tests::eventually;
 
@@ -122,18 +122,69 @@ async fn money_by_an_id_that_declines_give_to_two_payments_is_credited_to_neithe
     }
     tell(&fixture, &money()).await?;
     for id in both {
-        let in_question = eventually("the case about the id", SOON, async || {
-            fixture.merchant.bench.clock.advance(SOON / 20);
-            let found = fixture.transaction(id).await?;
-            let mut cases = found.cases.iter();
-            let is_open = cases.any(|case| case.reason == CaseReason::AmbiguousProviderId);
-            Ok(is_open.then_some(found))
-        })
-        .await?;
+        let in_question = until_in_question(&fixture, id).await?;
         assert!(in_question.attempts[0].charges.is_empty());
         assert_eq!(in_question.received(), None);
         assert!(in_question.is_held());
         assert!(!in_question.surely_moved_no_money());
     }
+    Ok(())
+}
+
+/// Waits until the payment is held for verified money under the id of another one.
+async fn until_in_question(fixture: &Fixture, id: TransactionId) -> anyhow::Result<Transaction> {
+    eventually("the case about the id", SOON, async || {
+        fixture.merchant.bench.clock.advance(SOON / 20);
+        let found = fixture.transaction(id).await?;
+        let is_about =
+            |case: &Case| case.reason == CaseReason::AmbiguousProviderId && case.amount.is_some();
+        let is_open = found.cases.iter().any(is_about);
+        Ok(is_open.then(|| Transaction::clone(&found)))
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_for_a_paid_payment_under_an_id_of_another_one_holds_the_other_one()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    allow_three_attempts(&fixture).await?;
+    let paid = fixture.confirmed("succeed ch_shared").await?;
+    let other = fixture.confirmed("decline").await?;
+    until_in(&fixture, paid, AttemptState::Succeeded).await?;
+    until_in(&fixture, other, AttemptState::Declined).await?;
+    for id in [paid, other] {
+        tell(&fixture, &decline(&fixture, id).await?).await?;
+    }
+    until_named(&fixture, other).await?;
+    let mut news = decline(&fixture, paid).await?;
+    news["status"] = json!("paid");
+    news["minor"] = json!(2_500);
+    tell(&fixture, &news).await?;
+    let held = until_in_question(&fixture, other).await?;
+    assert!(held.is_held());
+    assert!(!held.surely_moved_no_money());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decline_under_an_id_by_which_another_payment_was_credited_holds_its_own_payment()
+-> anyhow::Result<()> {
+    let fixture = Fixture::misbehaving().await?;
+    allow_three_attempts(&fixture).await?;
+    let mut both = Vec::new();
+    for _ in 0..2 {
+        let id = fixture.confirmed("decline").await?;
+        until_in(&fixture, id, AttemptState::Declined).await?;
+        both.push(id);
+    }
+    tell(&fixture, &money()).await?;
+    fixture.dealt_with(1).await?;
+    tell(&fixture, &decline(&fixture, both[0]).await?).await?;
+    until_found(&fixture, both[0]).await?;
+    tell(&fixture, &decline(&fixture, both[1]).await?).await?;
+    let held = until_in_question(&fixture, both[1]).await?;
+    assert!(held.is_held());
+    assert!(!held.surely_moved_no_money());
     Ok(())
 }

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use switchyard_engine::testing::{TestEngineBuilder, customer};
 use switchyard_gateway_host::Gateways;
-use switchyard_users::{Action, allows, requires_recent_authentication};
+use switchyard_users::{Action, Role, allows, requires_recent_authentication};
 
 use super::{PASSWORD, Shown, World, operations, users_of};
 use crate::privacy::tests::{REASONS, routed};
@@ -347,4 +350,48 @@ async fn an_app_keeps_the_settings_that_only_operators_change() {
         )
         .await;
     assert_eq!(log["entries"][0]["after"]["name"], "New shop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_changes_the_logo_of_an_app_and_a_viewer_does_not() {
+    let world = World::new().await;
+    let roles = world.roles().await;
+    let session = |wanted: Role| {
+        let mut roles = roles.iter().filter(|(role, _)| *role == wanted);
+        roles.next().unwrap().1.clone()
+    };
+    let (owner, viewer) = (session(Role::Owner), session(Role::Viewer));
+    let app = format!("/apps/{}", world.test.keys.app);
+    let path = format!("{app}/logo");
+    let put = async |session: &str, file: Vec<u8>| {
+        let body = ("application/octet-stream", Body::from(file));
+        world.send(("PUT", &path), session, body).await
+    };
+    let png = png();
+    let refused = put(&viewer, png.clone()).await;
+    assert_eq!((refused.0, refused.code()), (403, "role_not_allowed"));
+    let wrong = put(&owner, b"<svg/>".to_vec()).await;
+    assert_eq!(
+        (wrong.0, &wrong.1["errors"][0]["field"]),
+        (422, &json!("logo"))
+    );
+    let stored = put(&owner, png).await;
+    assert_eq!(stored.0, 200, "{}", stored.1);
+    let logo = stored.1["data"]["settings"]["logo"].clone();
+    assert!(logo.is_string(), "{}", stored.1);
+    assert_eq!(world.get(&app, &owner).await["settings"]["logo"], logo);
+    let removed = world.call("DELETE", &path, &owner, Value::Null).await;
+    assert_eq!(removed.0, 200, "{}", removed.1);
+    assert!(world.get(&app, &owner).await["settings"]["logo"].is_null());
+    let changes = world.in_account("audit?action=manage_app_settings");
+    let log = world.get(&changes, &owner).await;
+    assert_eq!(log["entries"][0]["before"]["logo"], logo);
+    assert_eq!(log["entries"][1]["after"]["logo"], logo);
+}
+
+/// A PNG of 2 by 2 pixels.
+fn png() -> Vec<u8> {
+    let file = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mPgjl8KRAwQCgAbSgQ9/meWtA\
+                AAAABJRU5ErkJggg==";
+    STANDARD.decode(file).unwrap()
 }

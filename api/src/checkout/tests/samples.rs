@@ -226,7 +226,6 @@ fn reported(amount: Amount) -> Charge {
         is_unclear: false,
         contradicting: Vec::new(),
         decided: Vec::new(),
-        is_included: false,
         is_taken_back: false,
     }
 }
@@ -443,7 +442,6 @@ pub fn charged(mut tx: Transaction) -> Transaction {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
-            is_included: false,
             is_taken_back: false,
         };
         let is_recorded = attempt.captured.is_some();

@@ -4,9 +4,8 @@ use axum::extract::Multipart;
 use axum::extract::multipart::{Field, MultipartRejection};
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::json;
 use switchyard_core::limits::{LOGO_FILE_BYTES, LOGO_HEIGHT, LOGO_SIDE, LOGO_WIDTH};
-use switchyard_engine::access::{AccessError, App, Logo, LogoError};
+use switchyard_engine::access::{AccessError, Logo, LogoError};
 use switchyard_users::{Action, Permit};
 
 use super::super::answer;
@@ -16,6 +15,7 @@ use super::super::page::{Failed, Page, Scoped};
 use super::super::text::Text;
 use super::draft::Draft;
 use super::view;
+use crate::app_facts;
 use crate::operator::logo::received;
 
 /// Name of the field with the file.
@@ -88,14 +88,9 @@ async fn store(
         })?;
     fields.took_effect();
     let entry = permit.entry(app.id);
-    page.audit(entry.changing(facts(app), facts(&after)))
+    page.audit(entry.changing(app_facts::logo(app), app_facts::logo(&after)))
         .await?;
     Ok(page.go(&page.in_scope(&format!("settings?done={done}"))))
-}
-
-/// The logo of an app for the audit log.
-fn facts(app: &App) -> serde_json::Value {
-    json!({ "logo": app.settings.logo.as_ref().map(|logo| logo.path(app.id)) })
 }
 
 /// The field for the file, with the error in it.

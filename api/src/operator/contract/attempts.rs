@@ -225,9 +225,6 @@ pub struct Charge {
     /// Amounts of reports that contradict the charge's amount.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicting: Vec<Amount>,
-    /// Whether a person recorded a total that contains it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_included: bool,
     /// Whether the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -465,7 +462,6 @@ impl From<&transaction::Charge> for Charge {
                 .copied()
                 .map(Amount::from)
                 .collect(),
-            is_included: charge.is_included,
             is_taken_back: charge.is_taken_back,
         }
     }

@@ -252,8 +252,9 @@ pub struct Resolve {
     /// Attempt to resolve. Default: the open one.
     #[schema(value_type = Option<String>)]
     pub attempt: Option<AttemptId>,
-    /// Received amount in major units, if the provider reported another one. Only for
-    /// `succeeded`.
+    /// Received amount in major units, if the provider reported another one. Of several reported
+    /// charges: the amount of one, with its `provider_id` where amounts are equal, or the sum of
+    /// all without an id. Only for `succeeded`.
     pub amount: Option<NumberOrText>,
     /// Id of the provider, required for `succeeded` when none is known.
     pub provider_id: Option<String>,

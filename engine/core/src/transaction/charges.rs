@@ -35,9 +35,6 @@ pub struct Charge {
     /// Reported amounts that a person knew when they recorded another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<Amount>,
-    /// Whether a person recorded a total of the attempt that contains it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_included: bool,
     /// Whether the latest report is that the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -194,7 +191,7 @@ pub(super) fn is_unclear(attempt: &Attempt, id: Option<&str>) -> bool {
 
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum
 /// of a pending attempt that is less than the known one comes from an older report: the known one
-/// takes its place. So does it with zero, unless `is_query`: a query asks for the sum of now.
+/// takes its place. Zero is left out, unless `is_query`: a query asks for the sum of now.
 pub(super) fn named(attempt: &Attempt, mut outcome: Outcome, is_query: bool) -> Outcome {
     let charges = &attempt.charges;
     let (id, about) = match &mut outcome {
@@ -205,8 +202,9 @@ pub(super) fn named(attempt: &Attempt, mut outcome: Outcome, is_query: bool) -> 
             ..
         } if attempt.state.is_open() => {
             let id = provider_id.as_deref().or(attempt.provider_id.as_deref());
-            let part = received.filter(|part| part.minor() > 0 || !is_query);
-            *received = larger_before(attempt, id, part).or(*received);
+            let part = received.filter(|part| part.minor() > 0);
+            let known = received.filter(|part| part.minor() > 0 || is_query);
+            *received = larger_before(attempt, id, part).or(known);
             return outcome;
         }
         Outcome::Succeeded { provider_id, .. } | Outcome::Pending { provider_id, .. } => {
@@ -283,39 +281,36 @@ pub(super) fn recorded_at(charges: &[Charge], id: Option<&str>) -> Option<usize>
 /// `entered`: how a person entered the amount. They have seen what was reported before.
 pub(super) fn record(attempt: &mut Attempt, captured: Amount, entered: Option<Entered>) {
     let (charges, id) = (&mut attempt.charges, attempt.provider_id.as_deref());
+    if entered == Some(Entered::Total) {
+        let standing = charges.iter_mut().filter(|charge| !charge.is_taken_back);
+        for (charge, amount) in standing.filter_map(|charge| charge.amount.map(|sum| (charge, sum)))
+        {
+            record_charge(charge, amount, entered);
+        }
+        return;
+    }
     let place = recorded_at(charges, id).unwrap_or(charges.len());
     if place == charges.len() {
         charges.push(Charge::new(id, None));
     }
-    if entered == Some(Entered::Total) {
-        for (at, other) in charges.iter_mut().enumerate() {
-            if at != place && other.is_in_total(captured) {
-                other.is_included = true;
-                decide(other, captured);
-            }
-        }
-    }
     let charge = &mut charges[place];
-    match entered {
-        Some(_) => decide(charge, captured),
-        None => charge.contradicting.clear(),
-    }
     charge.id = id.map(str::to_owned).or_else(|| charge.id.take());
-    charge.amount = Some(captured);
+    record_charge(charge, captured, entered);
+}
+
+fn record_charge(charge: &mut Charge, amount: Amount, entered: Option<Entered>) {
+    let reported = std::mem::take(&mut charge.contradicting);
+    if entered.is_some() {
+        let known = charge.amount.into_iter().chain(reported);
+        charge
+            .decided
+            .extend(known.filter(|known| *known != amount));
+    }
+    charge.amount = Some(amount);
     charge.is_part = false;
     charge.is_recorded = true;
     charge.is_unclear = false;
-    charge.is_included = false;
     charge.is_taken_back = false;
-}
-
-/// Keeps the reported amounts of a charge as those that a person knew when they recorded `captured`.
-fn decide(charge: &mut Charge, captured: Amount) {
-    let reported = std::mem::take(&mut charge.contradicting).into_iter();
-    let others = reported.chain(charge.amount);
-    for amount in others.filter(|amount| *amount != captured) {
-        add(&mut charge.decided, Some(amount));
-    }
 }
 
 /// Adds an amount to those of contradicting reports.
@@ -323,6 +318,21 @@ fn add(amounts: &mut Vec<Amount>, amount: Option<Amount>) {
     let has_room = amounts.len() < CONTRADICTING_AMOUNTS;
     let new = amount.filter(|amount| has_room && !amounts.contains(amount));
     amounts.extend(new);
+}
+
+impl Attempt {
+    /// Total of the charges that stand. `None`: there are fewer than two, or their amounts cannot
+    /// be added.
+    pub fn total_of_charges(&self) -> Option<Amount> {
+        let mut standing = self.charges.iter().filter(|charge| !charge.is_taken_back);
+        let (first, second) = (standing.next()?, standing.next()?);
+        let readable = |charge: &Charge| charge.amount.filter(|_| !charge.is_unclear);
+        let mut sum = readable(first)?;
+        for charge in std::iter::once(second).chain(standing) {
+            sum = sum.checked_add(readable(charge)?)?;
+        }
+        Some(sum)
+    }
 }
 
 impl Charge {
@@ -335,7 +345,6 @@ impl Charge {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
-            is_included: false,
             is_taken_back: false,
         }
     }
@@ -352,14 +361,12 @@ impl Charge {
 
     /// Whether a person knew of this report when they recorded the success: it is no news then.
     pub(super) fn was_decided(&self, id: Option<&str>, amount: Option<Amount>) -> bool {
-        let is_known = |amount: Amount| self.is_under(id) && self.decided.contains(&amount);
-        amount.is_some_and(is_known)
+        self.is_under(id) && amount.is_some_and(|amount| self.decided.contains(&amount))
     }
 
-    /// Whether a total of `sum` that a person names contains it: it stands, in this currency.
-    pub(super) fn is_in_total(&self, sum: Amount) -> bool {
-        let is_same = |amount: Amount| amount.currency() == sum.currency();
-        !self.is_taken_back && self.amount.is_none_or(is_same)
+    /// Whether an amount contradicts it that is known, or is one too many to be kept.
+    pub(super) fn is_contradicted_by(&self, amount: Amount) -> bool {
+        self.contradicting.contains(&amount) || self.contradicting.len() >= CONTRADICTING_AMOUNTS
     }
 
     /// Amount of a finished charge about which no two reports contradict each other.
@@ -383,13 +390,11 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     };
     let charge = &mut charges[place];
     charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
-    // Reports that contradict each other may be delivered again, in any order.
-    let is_known = |amount: Amount| {
-        [&charge.contradicting, &charge.decided]
-            .iter()
-            .any(|known| known.contains(&amount))
-    };
-    if amount.is_some_and(is_known) && !charge.is_taken_back {
+    // Reports that contradict each other may be delivered again, in any order, also after a
+    // reversal.
+    let is_known =
+        |amount: Amount| charge.contradicting.contains(&amount) || charge.decided.contains(&amount);
+    if amount.is_some_and(is_known) {
         return;
     }
     let was_part = charge.is_part;

@@ -2,7 +2,9 @@
 //! it.
 
 use super::attempt::{Attempt, AttemptState};
+use super::charges::Charge;
 use super::model::{Case, Transaction};
+use super::outcome::Captured;
 use crate::ids::{AttemptId, TransactionId};
 
 /// An attempt of a transaction.
@@ -46,6 +48,13 @@ impl Attempt {
     /// any other report.
     pub fn has_id(&self, id: &str) -> bool {
         self.has_own_id(id) || self.further_ids.iter().any(|further| further == id)
+    }
+
+    /// Money that its provider reported under this id and did not take back. `None`: there is none.
+    pub fn money_under(&self, id: &str) -> Option<Captured> {
+        let is_it = |charge: &&Charge| charge.id.as_deref() == Some(id) && !charge.is_taken_back;
+        let charge = self.charges.iter().find(is_it)?;
+        Some(charge.amount.map_or(Captured::Unreadable, Captured::Named))
     }
 
     /// Whether the id is that of the attempt or of a charge of it. An id of other reports proves no

@@ -144,15 +144,7 @@ impl Transaction {
 
     /// Sum of the charges that `counts`.
     fn sum_of(&self, counts: impl Fn(&Charge) -> bool) -> Option<Received> {
-        // A total that a person recorded contains other charges.
-        let is_total = |charge: &Charge| charge.is_recorded && counts(charge);
-        let is_contained = |attempt: &Attempt, charge: &Charge| {
-            charge.is_included && attempt.charges.iter().any(is_total)
-        };
-        let is_counted = |(attempt, charge): &(&Attempt, &Charge)| {
-            counts(charge) && !is_contained(attempt, charge)
-        };
-        let charges = || self.charges().filter(is_counted);
+        let charges = || self.charges().filter(|(_, charge)| counts(charge));
         let has_unreadable = charges().any(|(_, charge)| charge.has_unreadable());
         let mut total: Option<Received> = None;
         for (attempt, charge) in charges() {
@@ -179,10 +171,9 @@ impl Transaction {
         attempts.flat_map(|one| one.charges.iter().map(move |charge| (one, charge)))
     }
 
-    /// Whether the received money is that of more than one charge.
+    /// Whether providers reported money of more than one charge.
     pub fn has_several_charges(&self) -> bool {
-        let mut counted = self.charges().filter(|(_, charge)| !charge.is_included);
-        counted.nth(1).is_some()
+        self.charges().nth(1).is_some()
     }
 
     /// Whether reports about the received money contradict each other, so that its sum is what was

@@ -431,7 +431,7 @@ fn is_known_contradiction(tx: &Transaction, attempt: &Attempt, success: &Success
     let id = success.provider_id.as_deref();
     let mut charges = attempt.charges.iter().filter(|charge| charge.is_under(id));
     let is_it = |charge: &Charge| {
-        let contradicts = |amount: Amount| charge.contradicting.contains(&amount);
+        let contradicts = |amount| charge.is_contradicted_by(amount);
         !charge.is_taken_back && success.captured.is_some_and(contradicts)
     };
     charges.any(is_it) && has_case_about_sum(tx, attempt)

@@ -78,7 +78,12 @@ pub(super) fn decide(
 /// the charge that it succeeded with changes none, and contradicts it.
 fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
     match MoneyReport::of(attempt, outcome) {
-        Some(MoneyReport::Moved { .. }) if attempt.state == AttemptState::Succeeded => false,
+        Some(report @ MoneyReport::Moved { .. }) if attempt.state == AttemptState::Succeeded => {
+            // The other charges have their cases.
+            let is_about = |one: &&Charge| one.is_under(report.provider_id());
+            let mut about = attempt.charges.iter().filter(is_about);
+            about.all(|one| !one.is_recorded && !one.is_taken_back) && report.is_repeated(attempt)
+        }
         Some(MoneyReport::Part { amount, .. }) if is_more(attempt, Some(amount)) => false,
         Some(report) => report.is_repeated(attempt),
         None => false,
@@ -183,15 +188,29 @@ fn contradicting(
     names_amount: bool,
     context: &Context,
 ) -> Vec<Event> {
-    let mut recorded = attempt.charges.iter().filter(|charge| charge.is_recorded);
     let id = success.provider_id.as_deref();
     let is_decided = |charge: &Charge| charge.was_decided(id, success.captured);
     if attempt.charges.iter().any(is_decided) {
         return Vec::new();
     }
-    let other_id = recorded.next().is_some_and(|charge| !charge.is_under(id));
-    let other_amount = names_amount && attempt.captured != success.captured;
-    if !other_id && !other_amount {
+    let recorded: Vec<_> = attempt
+        .charges
+        .iter()
+        .filter(|one| one.is_recorded)
+        .collect();
+    let other_id = !recorded.is_empty() && recorded.iter().all(|one| !one.is_under(id));
+    let is_expected = match (recorded.as_slice(), id) {
+        // A person recorded the total of several charges.
+        ([_, _, ..], Some(_)) => recorded
+            .iter()
+            .any(|one| one.is_under(id) && one.amount == success.captured),
+        ([_, _, ..], None) => {
+            let mut sums = recorded.iter().map(|one| one.amount);
+            attempt.captured == success.captured || sums.any(|sum| sum == success.captured)
+        }
+        _ => attempt.captured == success.captured,
+    };
+    if !other_id && !(names_amount && !is_expected) {
         return Vec::new();
     }
     let recorded = attempt.captured.unwrap_or(attempt.amount);

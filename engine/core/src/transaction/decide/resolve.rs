@@ -92,7 +92,12 @@ fn succeeded(
     // *This money settles it*: the charge that the operator names, else the latest that stands.
     let charge = charge_to_settle(attempt, amount, provider_id.as_deref());
     let standing = charge.filter(|charge| !charge.is_taken_back);
-    let is_total = provider_id.is_none() && is_total(attempt, amount);
+    let is_unnamed = provider_id.is_none() && amount.is_some();
+    let is_total = is_unnamed && attempt.total_of_charges() == amount;
+    let is_of_one = charge.is_some_and(|charge| charge.amount == amount);
+    if is_unnamed && !is_total && !is_of_one && has_several(attempt) {
+        return Err(Refusal::ProviderIdNeeded);
+    }
     let reported = standing.and_then(|charge| charge.amount);
     let amount = amount.or(reported.filter(|_| tx.state == State::OnHold));
     let is_in_question = tx.state == State::OnHold
@@ -128,18 +133,20 @@ fn succeeded(
     Ok(success::settle(tx, attempt, success, captured, context))
 }
 
+/// Whether several charges of the attempt stand.
+fn has_several(attempt: &Attempt) -> bool {
+    let mut standing = attempt
+        .charges
+        .iter()
+        .filter(|charge| !charge.is_taken_back);
+    standing.nth(1).is_some()
+}
+
 /// Whether money was reported under an id that another attempt has, too.
 fn money_is_in_question(tx: &Transaction, attempt: &Attempt) -> bool {
     let is_about = |case: &Case| case.reference == attempt.reference;
     let mut cases = tx.cases.iter().filter(|case| is_about(case));
     cases.any(Case::names_ambiguous_money)
-}
-
-/// Whether an amount without an id is the total of several charges: of none of them alone.
-fn is_total(attempt: &Attempt, amount: Option<Amount>) -> bool {
-    let is_in = |charge: &&Charge| amount.is_some_and(|total| charge.is_in_total(total));
-    let standing = || attempt.charges.iter().filter(is_in);
-    standing().count() > 1 && standing().all(|charge| charge.amount != amount)
 }
 
 /// The charge under the id that the operator names, else the latest one of the amount that they

@@ -98,16 +98,16 @@ pub(super) fn settle(
         .provider_id
         .as_deref()
         .or(attempt.provider_id.as_deref());
+    // A total is that of all charges.
+    let is_one = success.entered != Some(Entered::Total);
     let part = charges::recorded_at(&attempt.charges, id).map(|place| &attempt.charges[place]);
     let differs = |amount: Amount| {
         let is_larger = amount > captured && amount > most;
         is_larger || (amount.currency() != captured.currency() && success.entered.is_none())
     };
+    let part = part.filter(|_| is_one);
     let same = part.filter(|part| part.amount.is_some_and(differs) && !part.is_taken_back);
-    let is_in_total =
-        |charge: &&Charge| success.entered == Some(Entered::Total) && charge.is_in_total(captured);
-    let others = beside(attempt, id).into_iter();
-    let others = others.filter(|charge| !is_in_total(charge));
+    let others = beside(attempt, id).into_iter().filter(|_| is_one);
     for charge in same.into_iter().chain(others) {
         let evidence = charged_beside(tx, attempt, charge, captured);
         opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));

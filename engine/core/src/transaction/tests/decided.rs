@@ -9,11 +9,11 @@ fn sum(world: &World) -> Option<i64> {
     Some(world.tx.received()?.single()?.minor())
 }
 
-/// A payment on hold: parts of 10.00 and 9.00 came for its declined attempt, under two ids.
+/// A payment on hold: 16.00 and 9.00 came for its declined attempt, under two ids.
 fn two_parts() -> (World, AttemptId) {
     let (mut world, [first, second]) = second_attempt(pending());
     let parts = [
-        reported("P1", amount(1_000)),
+        reported("P1", amount(1_600)),
         reported("P2", amount(900)),
         reported("P2", amount(800)),
     ];
@@ -30,22 +30,39 @@ fn succeed(world: &mut World, attempt: AttemptId, minor: i64, id: Option<&str>) 
 }
 
 #[test]
-fn a_total_without_an_id_contains_the_charges_of_its_attempt() {
+fn an_amount_without_an_id_is_the_total_of_the_charges() {
     let (mut world, attempt) = two_parts();
-    assert_eq!(sum(&world), Some(1_900));
     succeed(&mut world, attempt, 2_500, None);
     assert_eq!(sum(&world), Some(2_500));
-    assert!(!world.tx.has_several_charges());
+    assert_eq!(world.tx.attempts[0].captured, Some(amount(2_500)));
     assert!(!world.tx.is_received_sum_disputed());
     assert_eq!(open_cases(&world), []);
 }
 
 #[test]
+fn a_total_above_the_amount_that_was_asked_names_all_of_the_surplus() {
+    let (mut world, attempt) = two_parts();
+    tell(&mut world, attempt, [reported("P3", amount(1_000))]);
+    succeed(&mut world, attempt, 3_500, None);
+    assert_eq!(sum(&world), Some(3_500));
+    assert_eq!(open_cases(&world), [(CaseReason::Surplus, Some(3_500))]);
+}
+
+#[test]
+fn another_amount_than_the_total_needs_an_id() {
+    for minor in [2_499, 2_501, 2_600] {
+        let (mut world, attempt) = two_parts();
+        let order = resolve(Some(attempt), verdict(Some(minor), None));
+        let refused = world.apply(order).unwrap_err();
+        assert_eq!(refused, Refusal::ProviderIdNeeded, "{minor}");
+    }
+}
+
+#[test]
 fn an_amount_under_an_id_is_that_of_one_charge() {
-    for id in ["P1", "P9"] {
+    for (id, beside) in [("P1", 900), ("P9", 2_500)] {
         let (mut world, attempt) = two_parts();
         succeed(&mut world, attempt, 2_500, Some(id));
-        let beside = if id == "P1" { 900 } else { 1_900 };
         assert_eq!(sum(&world), Some(2_500 + beside), "{id}");
         assert!(!open_cases(&world).is_empty(), "{id}");
     }
@@ -53,31 +70,44 @@ fn an_amount_under_an_id_is_that_of_one_charge() {
 
 #[test]
 fn reports_that_a_person_knew_of_are_no_news() {
-    let (mut world, attempt) = two_parts();
-    succeed(&mut world, attempt, 2_500, None);
-    let before = world.tx.clone();
-    for (id, minor) in [("P1", 1_000), ("P2", 900), ("P2", 800), ("P2", 2_500)] {
-        tell(&mut world, attempt, [reported(id, amount(minor))]);
-        assert_eq!(world.tx, before, "{id} {minor}");
-    }
-    for (id, minor) in [("P1", 700), ("P2", 850), ("P3", 1_000)] {
-        let cases = world.tx.cases.clone();
-        tell(&mut world, attempt, [reported(id, amount(minor))]);
-        assert_ne!(world.tx.cases, cases, "{id} {minor}");
+    for id in [None, Some("P1"), Some("P9")] {
+        let (mut world, attempt) = two_parts();
+        succeed(&mut world, attempt, 2_500, id);
+        let before = world.tx.clone();
+        for (id, minor) in [("P1", 1_600), ("P2", 900), ("P2", 800)] {
+            tell(&mut world, attempt, [reported(id, amount(minor))]);
+            assert_eq!(world.tx, before, "{id} {minor}");
+        }
+        for (id, minor) in [("P1", 700), ("P2", 850), ("P3", 1_000)] {
+            let cases = world.tx.cases.clone();
+            tell(&mut world, attempt, [reported(id, amount(minor))]);
+            assert_ne!(world.tx.cases, cases, "{id} {minor}");
+        }
     }
 }
 
 #[test]
-fn a_part_counts_again_when_the_total_that_contains_it_was_taken_back() {
-    let (mut world, attempt) = two_parts();
-    succeed(&mut world, attempt, 2_500, None);
-    let recorded = world.tx.attempts[0].charges.iter();
-    let id = recorded.clone().find(|charge| charge.is_recorded);
-    let id = id.and_then(|charge| charge.id.clone()).unwrap();
-    tell(&mut world, attempt, [reversed(&id)]);
-    let kept = world.tx.kept().and_then(|kept| kept.single());
-    let part = if id == "P1" { 900 } else { 1_000 };
-    assert_eq!(kept, Some(amount(part)));
+fn a_known_report_that_is_delivered_again_after_a_reversal_brings_no_money() {
+    for (entered, reversal, minor, kept) in [
+        (None, "P2", 900, Some(1_600)),
+        (None, "P2", 800, Some(1_600)),
+        (None, "P1", 1_600, Some(900)),
+        (Some("P1"), "P1", 1_600, Some(900)),
+    ] {
+        let (mut world, attempt) = two_parts();
+        succeed(&mut world, attempt, 2_500, entered);
+        tell(&mut world, attempt, [reversed(reversal)]);
+        let before = world.tx.clone();
+        tell(&mut world, attempt, [reported(reversal, amount(minor))]);
+        assert_eq!(world.tx, before, "{entered:?} {reversal} {minor}");
+        let left = world.tx.kept().and_then(|kept| kept.single());
+        assert_eq!(
+            left.map(|left| left.minor()),
+            kept,
+            "{entered:?} {reversal}"
+        );
+        assert!(!world.tx.success_stands(), "{entered:?} {reversal}");
+    }
 }
 
 #[test]
@@ -107,6 +137,11 @@ fn a_charge_keeps_a_limited_number_of_contradicting_amounts() {
     }
     let known = &world.tx.attempts[0].charges[0].contradicting;
     assert_eq!(known.len(), crate::limits::CONTRADICTING_AMOUNTS);
+    let before = world.tx.clone();
+    for minor in [910, 905, 1_000 - 99 + 9] {
+        tell(&mut world, first, [reported("P1", amount(minor))]);
+    }
+    assert_eq!(world.tx.cases, before.cases, "none floods the timeline");
 }
 
 #[test]

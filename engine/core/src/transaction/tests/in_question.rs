@@ -241,7 +241,7 @@ fn a_persons_success_has_the_id_that_was_reported_last() {
         .answer_about(first, reported("P1", amount(500)))
         .unwrap();
     world
-        .answer_about(first, reported("P2", amount(800)))
+        .answer_about(first, reported("P2", amount(2_000)))
         .unwrap();
     world
         .apply(resolve(Some(first), verdict(Some(2_500), None)))

@@ -183,6 +183,10 @@ case-ambiguous_provider_id = { $kind ->
 }
 case-success_contradicted = { $success ->
     [stands] The provider reported a second charge as moved, and later that it failed. The charge that succeeded stands.
+    [part] { $kind ->
+        [payout] The provider reported money as sent, and later a part of it as failed. Send nothing again before this is cleared.
+       *[payment] The provider reported money as received, and later a part of it as failed. Deliver nothing and return nothing for it before this is cleared, whatever an earlier mail asked for.
+    }
    *[open] { $kind ->
         [payout] The provider reported the payout as sent, and later as failed. Do not send it again before this is cleared.
        *[payment] The provider reported money as received, and later the payment as failed. Deliver nothing and return nothing for it before this is cleared, whatever an earlier mail asked for.

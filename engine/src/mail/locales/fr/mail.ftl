@@ -182,6 +182,10 @@ case-ambiguous_provider_id = { $kind ->
 }
 case-success_contradicted = { $success ->
     [stands] Le prestataire a annoncé un second mouvement, puis son échec. Celui qui a abouti est maintenu.
+    [part] { $kind ->
+        [payout] Le prestataire a annoncé l’envoi de l’argent, puis l’échec d’une partie. N’envoyez rien à nouveau avant que ce soit éclairci.
+       *[payment] Le prestataire a annoncé de l’argent reçu, puis l’échec d’une partie. Ne livrez et ne rendez rien pour ce paiement avant que ce soit éclairci, quoi qu’ait demandé un message précédent.
+    }
    *[open] { $kind ->
         [payout] Le prestataire a annoncé l’envoi de l’argent, puis l’échec du versement. N’envoyez pas cet argent à nouveau avant que ce soit éclairci.
        *[payment] Le prestataire a annoncé un paiement reçu, puis son échec. Ne livrez et ne rendez rien pour ce paiement avant que ce soit éclairci, quoi qu’ait demandé un message précédent.
