@@ -210,7 +210,8 @@ fn contradicting(
         }
         _ => attempt.captured == success.captured,
     };
-    if !other_id && !(names_amount && !is_expected) {
+    let other_amount = names_amount && !is_expected;
+    if !(other_id || other_amount) {
         return Vec::new();
     }
     let recorded = attempt.captured.unwrap_or(attempt.amount);
