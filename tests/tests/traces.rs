@@ -269,7 +269,7 @@ async fn a_collector_that_is_down_costs_no_request_and_is_one_warning() -> anyho
 #[tokio::test(flavor = "multi_thread")]
 async fn a_collector_that_never_answers_costs_no_request_and_is_one_warning() -> anyhow::Result<()>
 {
-    // The kernel takes the connections, and nobody reads from them.
+    // The kernel takes the connections, and no program reads from them.
     let silent = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", silent.local_addr()?);
     assert_no_request_is_lost(&url, "timed out").await

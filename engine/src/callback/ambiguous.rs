@@ -99,8 +99,10 @@ fn reported(tx: &Transaction, attempt: &Attempt, read: &CallbackReport) -> Optio
     }
 }
 
-/// Opens a case about an attempt: the provider uses the callback's id for another one, too. `money`:
-/// known under the id. `None`: the transaction is gone or takes no case.
+/// Opens a case about an attempt: the provider uses the callback's id for another one, too. `None`:
+/// the transaction is gone or takes no case.
+///
+/// `money`: reported under the id before.
 async fn report(
     engine: &Engine,
     callback: &Callback,

@@ -34,8 +34,8 @@ const OF_FACTORS: &[&str] = &[
     "removeSecondFactor",
     "renewRecoveryCodes",
 ];
-/// Operations that succeed for no role in the walk: it has no file, no gateway, and so no payout, no
-/// attempt and no delivery; and an invitation that was sent again has another id.
+/// Operations that succeed for no role in the walk: it has no file, no gateway, and so no payout,
+/// no attempt and no delivery; and an invitation that was sent again has another id.
 const WITHOUT_SUCCESS: &[&str] = &[
     "uploadLogo",
     "retrieveDelivery",

@@ -347,7 +347,7 @@ impl From<transaction::Event> for Event {
                 => Self::AttemptInDoubt {
                     attempt, why, next_query_at: next_query_at.into(), cut_off,
                 },
-                // The act of the person stands beside it.
+                // The event of the person's act tells that it was entered.
                 Stored::AttemptSucceeded {
                     attempt, provider_id, provider_status, captured, fees, entered: _,
                 } => Self::AttemptSucceeded {

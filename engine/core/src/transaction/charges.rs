@@ -278,7 +278,7 @@ pub(super) fn recorded_at(charges: &[Charge], id: Option<&str>) -> Option<usize>
 
 /// Records that the attempt succeeded with `captured`.
 ///
-/// `entered`: how a person entered the amount. They have seen what was reported before.
+/// `entered`: kind of a person's entry. The person has seen the earlier reports.
 pub(super) fn record(attempt: &mut Attempt, captured: Amount, entered: Option<Entered>) {
     let (charges, id) = (&mut attempt.charges, attempt.provider_id.as_deref());
     if entered == Some(Entered::Total) {

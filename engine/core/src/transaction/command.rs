@@ -286,8 +286,9 @@ pub enum Refusal {
     )]
     AmountTooLow(String),
     #[error(
-        "A success needs the provider's own id, by which it can be found in the provider's books. Of \
-         several reported payments, name the id of the one that has this amount, or enter their sum."
+        "A success needs the provider's own id, by which it can be found in the provider's books. \
+         Of several reported payments, name the id of the one that has this amount, or enter their \
+         sum."
     )]
     ProviderIdNeeded,
     #[error("No case of this transaction has the id {0}.")]

@@ -61,7 +61,7 @@ pub enum Event {
         provider_status: Option<String>,
         captured: Amount,
         fees: Option<Amount>,
-        /// How a person entered it. `None`: the provider reported it.
+        /// Kind of a person's entry. `None`: the provider reported the success.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         entered: Option<Entered>,
     },

@@ -54,7 +54,7 @@ pub enum Verdict {
     NeverSent,
 }
 
-/// How a person entered the amount of a success.
+/// Kind of amount that a person entered for a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entered {

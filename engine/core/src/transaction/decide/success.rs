@@ -23,7 +23,7 @@ pub(super) struct Success {
     pub fees: Option<Amount>,
     /// Whether `captured` takes the place of an amount that could not be read.
     pub is_clearing: bool,
-    /// How a person entered it. `None`: the provider reports it.
+    /// Kind of a person's entry. `None`: the provider reports the success.
     pub entered: Option<Entered>,
 }
 
