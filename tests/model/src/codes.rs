@@ -1,7 +1,8 @@
 //! Numbers of enumerated values in the key of a world.
 
-use crate::base::{IDS, earlier, id_number, long_ago, past_its_end};
+use crate::base::{IDS, Sum, earlier, id_number, long_ago, past_its_end};
 use crate::world::{Submission, Truth};
+use switchyard_core::money::Amount;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::CaseReason;
 
@@ -107,4 +108,18 @@ pub fn decoded_resumed(code: u8) -> Option<Timestamp> {
         2 => past_its_end(),
         _ => earlier(),
     })
+}
+
+/// A set of amounts, a bit for each: their order counts on pages only.
+pub fn sums_code(sums: &[Amount]) -> u8 {
+    let named = Sum::NAMED.iter().enumerate();
+    let bit = |(place, sum): (usize, &Sum)| u8::from(sums.contains(&sum.amount())) << place;
+    named.map(bit).sum()
+}
+
+pub fn decoded_sums(code: u8) -> Vec<Amount> {
+    let named = Sum::NAMED.iter().enumerate();
+    let is_in = |place: usize| code >> place & 1 == 1;
+    let sums = named.filter(|(place, _)| is_in(*place));
+    sums.map(|(_, sum)| sum.amount()).collect()
 }

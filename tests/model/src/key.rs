@@ -8,11 +8,10 @@ use crate::base::{
     just_now, long_ago, past_its_end, reference, soon,
 };
 use crate::codes::{
-    REASONS, SUBMISSIONS, TRUTHS, decoded_ids, decoded_resumed, ids_code, reason_code,
-    resumed_code, submission_code, truth_code,
+    REASONS, SUBMISSIONS, TRUTHS, decoded_ids, decoded_resumed, decoded_sums, ids_code,
+    reason_code, resumed_code, submission_code, sums_code, truth_code,
 };
 use crate::world::{Side, World};
-use switchyard_core::money::Amount;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
     AfterCallOff, Attempt, AttemptState, CancelRequest, CancelledBy, Case, Charge, Closed,
@@ -373,18 +372,6 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
     key.extend([contradicting, decided].map(|sums| sums_code(sums)));
     let facts = [is_part, is_recorded, is_unclear, is_taken_back];
     key.push(flags(facts.map(|is_so| *is_so)));
-}
-
-/// A set of amounts: their order counts on pages only.
-fn sums_code(sums: &[Amount]) -> u8 {
-    flags(Sum::NAMED.map(|sum| sums.contains(&sum.amount())))
-}
-
-fn decoded_sums(code: u8) -> Vec<Amount> {
-    let named = Sum::NAMED.iter().enumerate();
-    let is_in = |place: usize| code >> place & 1 == 1;
-    let sums = named.filter(|(place, _)| is_in(*place));
-    sums.map(|(_, sum)| sum.amount()).collect()
 }
 
 fn read_charge(read: &mut Reader<'_>) -> Charge {
