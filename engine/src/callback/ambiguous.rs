@@ -109,8 +109,8 @@ async fn report(
     (tx, attempt): (&Transaction, AttemptId),
     (read, money): (&CallbackReport, Option<Captured>),
 ) -> Result<Option<Arc<Transaction>>, EngineError> {
-    let attempts = tx.attempt(attempt);
-    let reported = attempts.and_then(|attempt| reported(tx, attempt, read).or(money));
+    let about = tx.attempt(attempt);
+    let reported = about.and_then(|attempt| reported(tx, attempt, read).or(money));
     let command = Command::AmbiguousId {
         attempt,
         provider_id: callback.provider_id.clone().unwrap_or_default(),

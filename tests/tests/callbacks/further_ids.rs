@@ -34,6 +34,13 @@ async fn until_in(fixture: &Fixture, id: TransactionId, state: AttemptState) -> 
     .await
 }
 
+/// A payment whose first attempt was declined without an id.
+async fn declined(fixture: &Fixture) -> anyhow::Result<TransactionId> {
+    let id = fixture.confirmed("decline").await?;
+    until_in(fixture, id, AttemptState::Declined).await?;
+    Ok(id)
+}
+
 /// Waits until the money of the try is known.
 async fn until_found(fixture: &Fixture, id: TransactionId) -> anyhow::Result<Transaction> {
     eventually("the money of the other try", SOON, async || {
@@ -110,8 +117,7 @@ async fn money_by_an_id_that_declines_give_to_two_payments_is_credited_to_neithe
     allow_three_attempts(&fixture).await?;
     let mut both = Vec::new();
     for _ in 0..2 {
-        let id = fixture.confirmed("decline").await?;
-        until_in(&fixture, id, AttemptState::Declined).await?;
+        let id = declined(&fixture).await?;
         tell(&fixture, &decline(&fixture, id).await?).await?;
         until_named(&fixture, id).await?;
         both.push(id);
@@ -172,12 +178,7 @@ async fn a_decline_under_an_id_by_which_another_payment_was_credited_holds_its_o
 -> anyhow::Result<()> {
     let fixture = Fixture::misbehaving().await?;
     allow_three_attempts(&fixture).await?;
-    let mut both = Vec::new();
-    for _ in 0..2 {
-        let id = fixture.confirmed("decline").await?;
-        until_in(&fixture, id, AttemptState::Declined).await?;
-        both.push(id);
-    }
+    let both = [declined(&fixture).await?, declined(&fixture).await?];
     tell(&fixture, &money()).await?;
     fixture.dealt_with(1).await?;
     tell(&fixture, &decline(&fixture, both[0]).await?).await?;

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
-use super::operator::Entered;
+use super::operator::EntryKind;
 use super::outcome::{Captured, Outcome};
 use crate::limits::CONTRADICTING_AMOUNTS;
 use crate::money::Amount;
@@ -279,9 +279,9 @@ pub(super) fn recorded_at(charges: &[Charge], id: Option<&str>) -> Option<usize>
 /// Records that the attempt succeeded with `captured`.
 ///
 /// `entered`: kind of a person's entry. The person has seen the earlier reports.
-pub(super) fn record(attempt: &mut Attempt, captured: Amount, entered: Option<Entered>) {
+pub(super) fn record(attempt: &mut Attempt, captured: Amount, entered: Option<EntryKind>) {
     let (charges, id) = (&mut attempt.charges, attempt.provider_id.as_deref());
-    if entered == Some(Entered::Total) {
+    if entered == Some(EntryKind::Total) {
         let standing = charges.iter_mut().filter(|charge| !charge.is_taken_back);
         for (charge, amount) in standing.filter_map(|charge| charge.amount.map(|sum| (charge, sum)))
         {
@@ -298,7 +298,7 @@ pub(super) fn record(attempt: &mut Attempt, captured: Amount, entered: Option<En
     record_charge(charge, captured, entered);
 }
 
-fn record_charge(charge: &mut Charge, amount: Amount, entered: Option<Entered>) {
+fn record_charge(charge: &mut Charge, amount: Amount, entered: Option<EntryKind>) {
     let reported = std::mem::take(&mut charge.contradicting);
     if entered.is_some() {
         let known = charge.amount.into_iter().chain(reported);

@@ -8,7 +8,7 @@ use super::command::CancelledBy;
 use super::decision::Skipped;
 use super::kind::Kind;
 use super::model::{Case, ClientContext, Customer};
-use super::operator::{Closed, Entered, Operator, OperatorEvent, Settled};
+use super::operator::{Closed, EntryKind, Operator, OperatorEvent, Settled};
 use super::outcome::{Decline, PayerAction};
 use super::state::Failure;
 use crate::ids::{AttemptId, CaseId};
@@ -63,7 +63,7 @@ pub enum Event {
         fees: Option<Amount>,
         /// Kind of a person's entry. `None`: the provider reported the success.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        entered: Option<Entered>,
+        entered: Option<EntryKind>,
     },
     /// The provider reported money of an attempt, or that it took money back. The event is written
     /// when that changes the charges of the attempt and no other event of the decision says so.

@@ -56,7 +56,7 @@ pub use model::{
 };
 pub use next::next_candidates;
 pub use operator::{
-    ByOperator, Closed, Entered, Operator, OperatorCommand, OperatorEvent, Resolution, Settled,
+    ByOperator, Closed, EntryKind, Operator, OperatorCommand, OperatorEvent, Resolution, Settled,
     Verdict,
 };
 pub use outcome::{Captured, Decline, DeclineReason, LocalizedText, Outcome, PayerAction};

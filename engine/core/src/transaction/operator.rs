@@ -57,7 +57,7 @@ pub enum Verdict {
 /// Kind of amount that a person entered for a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Entered {
+pub enum EntryKind {
     /// As that of one charge.
     Charge,
     /// As the total of several charges of the attempt.

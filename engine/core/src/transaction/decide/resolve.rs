@@ -18,7 +18,7 @@ use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
-use crate::transaction::operator::{Closed, Entered, Resolution, Settled, Verdict};
+use crate::transaction::operator::{Closed, EntryKind, Resolution, Settled, Verdict};
 use crate::transaction::outcome::{Decline, DeclineReason};
 use crate::transaction::state::State;
 
@@ -54,7 +54,7 @@ pub(super) fn decide(
         Event::AttemptSucceeded {
             attempt: succeeded,
             provider_id,
-            entered: Some(Entered::Charge),
+            entered: Some(EntryKind::Charge),
             ..
         } if *succeeded == attempt.id => provider_id.clone(),
         _ => None,
@@ -123,8 +123,8 @@ fn succeeded(
         return Err(Refusal::ProviderIdNeeded);
     }
     let entered = match is_total {
-        true => Entered::Total,
-        false => Entered::Charge,
+        true => EntryKind::Total,
+        false => EntryKind::Charge,
     };
     let success = Success {
         entered: Some(entered),

@@ -8,7 +8,7 @@ use crate::transaction::command::Context;
 use crate::transaction::event::Event;
 use crate::transaction::kind::Kind;
 use crate::transaction::model::{Case, CaseReason, Transaction};
-use crate::transaction::operator::Entered;
+use crate::transaction::operator::EntryKind;
 use crate::transaction::outcome::Captured;
 
 /// Success as a provider reports it, or a person decides it.
@@ -24,7 +24,7 @@ pub(super) struct Success {
     /// Whether `captured` takes the place of an amount that could not be read.
     pub is_clearing: bool,
     /// Kind of a person's entry. `None`: the provider reports the success.
-    pub entered: Option<Entered>,
+    pub entered: Option<EntryKind>,
 }
 
 impl Success {
@@ -99,7 +99,7 @@ pub(super) fn settle(
         .as_deref()
         .or(attempt.provider_id.as_deref());
     // A total is that of all charges.
-    let is_one = success.entered != Some(Entered::Total);
+    let is_one = success.entered != Some(EntryKind::Total);
     let part = charges::recorded_at(&attempt.charges, id).map(|place| &attempt.charges[place]);
     let differs = |amount: Amount| {
         let is_larger = amount > captured && amount > most;
