@@ -6,15 +6,17 @@
 use super::commit::Step;
 use switchyard_core::ids::{AttemptId, TransactionId};
 use switchyard_core::transaction::{Attempt, AttemptKey, Captured, Command, Transaction};
-use switchyard_records::{Name, RecordError, all_with_id};
+use switchyard_records::{Name, RecordError, all_with_id, load};
 use switchyard_store::{Batch, Store};
 
 /// Provider id that a step makes known, and the other attempts that have it.
 pub(super) struct SharedId {
     attempt: AttemptId,
     provider_id: String,
-    /// Money that was reported for the attempt of the step under the id: it may be of another one.
-    reported: Option<Captured>,
+    /// Money that was reported under the id for the attempt of the step, and for another one: each
+    /// may be of any.
+    own: Option<Captured>,
+    theirs: Option<Captured>,
     others: Vec<AttemptKey>,
 }
 
@@ -32,8 +34,8 @@ impl SharedId {
             (id, command)
         };
         let others = self.others.iter();
-        let others = others.map(|other| command(*other, self.reported));
-        std::iter::once(command((own, self.attempt), None))
+        let others = others.map(|other| command(*other, self.own.or(self.theirs)));
+        std::iter::once(command((own, self.attempt), self.theirs))
             .chain(others)
             .collect()
     }
@@ -63,14 +65,38 @@ pub(super) async fn find(
         if others.as_ref().is_some_and(Vec::is_empty) {
             continue;
         }
+        let others = others.unwrap_or_default();
         shared.push(SharedId {
             attempt: attempt.id,
-            reported: attempt.money_under(&provider_id),
+            own: attempt.money_under(&provider_id),
+            theirs: money_of(store, &others, &provider_id).await?,
             provider_id,
-            others: others.unwrap_or_default(),
+            others,
         });
     }
     Ok(shared)
+}
+
+/// Money that was reported under the id for one of these attempts. `None`: none was, or the rows of
+/// the attempts cannot be read.
+async fn money_of(
+    store: &Store,
+    attempts: &[AttemptKey],
+    provider_id: &str,
+) -> Result<Option<Captured>, RecordError> {
+    for (id, attempt) in attempts {
+        let tx = match load(store, *id).await {
+            Ok(tx) => tx,
+            // The outcome is stored nevertheless.
+            Err(error) if error.is_damaged() => None,
+            Err(error) => return Err(error),
+        };
+        let money = tx.and_then(|tx| tx.attempt(*attempt)?.money_under(provider_id));
+        if money.is_some() {
+            return Ok(money);
+        }
+    }
+    Ok(None)
 }
 
 /// Provider ids of an attempt that moved money or may move some, if the step makes them known or

@@ -3,7 +3,9 @@
 use crate::testing::{TestEngine, TestEngineBuilder};
 use switchyard_core::ids::{AttemptId, PaymentId, PayoutId, TransactionId};
 use switchyard_core::limits::{ATTEMPTS_PER_ID, VERIFY_DEADLINE};
-use switchyard_core::testing::fixtures::{World, confirm, pending, reported, route, unknown};
+use switchyard_core::testing::fixtures::{
+    World, amount, confirm, pending, reported, route, unknown,
+};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{CaseReason, Command, Outcome, Status, Transaction};
 use switchyard_gateway_host::Gateways;
@@ -173,4 +175,16 @@ async fn a_record_that_cannot_be_read_keeps_no_success_of_another_one_from_being
     assert_eq!(status, Status::Success);
     let tx = stored(&test, &second).await;
     assert_eq!(reasons(&tx), [CaseReason::AmbiguousProviderId]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_was_known_before_the_id_is_shared_is_in_the_case_of_the_second() {
+    let first = answered(1, false, reported(ID, amount(2_500)));
+    let second = answered(2, false, unknown());
+    assert_eq!(first.tx.status(), Status::Success);
+    let test = engine_with([&first, &second]).await;
+    tell(&test, &second, pending(), true).await;
+    let tx = stored(&test, &second).await;
+    assert_eq!(reasons(&tx), [CaseReason::AmbiguousProviderId]);
+    assert_eq!(tx.cases[0].amount, Some(amount(2_500)));
 }

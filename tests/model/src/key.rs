@@ -136,6 +136,8 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         captured,
         received,
         fees: _,
+        // Only a report of zero reads it, and no step makes one.
+        money_reported_at: _,
         charges,
         further_ids,
         queries: _,
@@ -335,6 +337,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
         captured,
         received,
         fees: None,
+        money_reported_at: None,
         charges,
         further_ids,
         queries: 0,

@@ -111,6 +111,7 @@ fn attempt(tx: &Transaction, action: Option<PayerAction>) -> Attempt {
         decline: None,
         why: None,
         captured: None,
+        money_reported_at: None,
         charges: Vec::new(),
         further_ids: Vec::new(),
         received: None,

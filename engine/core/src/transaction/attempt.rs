@@ -67,6 +67,9 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Amount>,
     pub fees: Option<Amount>,
+    /// When a report of money was stored last. A query that began earlier and finds none is older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_reported_at: Option<Timestamp>,
     /// Money that the provider reported, each charge by its latest report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charges: Vec<Charge>,
@@ -119,6 +122,11 @@ impl Attempt {
         let has_report = self.received.is_some() || !self.charges.is_empty();
         let has_report = has_report || !self.further_ids.is_empty();
         self.state == AttemptState::NotSent && is_unknown_there && !has_report
+    }
+
+    /// Whether its provider has said, in a verified report, that it has the attempt.
+    pub(super) fn was_seen(&self) -> bool {
+        self.state == AttemptState::Pending || !self.further_ids.is_empty()
     }
 
     /// Money that came while the attempt was pending. `None`: none was reported.

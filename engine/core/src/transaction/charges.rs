@@ -9,6 +9,7 @@ use super::operator::EntryKind;
 use super::outcome::{Captured, Outcome};
 use crate::limits::CONTRADICTING_AMOUNTS;
 use crate::money::Amount;
+use crate::time::Timestamp;
 
 /// A charge that the provider of an attempt reported.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -191,8 +192,13 @@ pub(super) fn is_unclear(attempt: &Attempt, id: Option<&str>) -> bool {
 
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum
 /// of a pending attempt that is less than the known one comes from an older report: the known one
-/// takes its place. Zero is left out, unless `is_query`: a query asks for the sum of now.
-pub(super) fn named(attempt: &Attempt, mut outcome: Outcome, is_query: bool) -> Outcome {
+/// takes its place. So does zero, unless a query that began at `asked_at`, after the latest report
+/// of money, brought it.
+pub(super) fn named(
+    attempt: &Attempt,
+    mut outcome: Outcome,
+    asked_at: Option<Timestamp>,
+) -> Outcome {
     let charges = &attempt.charges;
     let (id, about) = match &mut outcome {
         // The id of an open attempt that is pending is kept as it is.
@@ -203,7 +209,8 @@ pub(super) fn named(attempt: &Attempt, mut outcome: Outcome, is_query: bool) -> 
         } if attempt.state.is_open() => {
             let id = provider_id.as_deref().or(attempt.provider_id.as_deref());
             let part = received.filter(|part| part.minor() > 0);
-            let known = received.filter(|part| part.minor() > 0 || is_query);
+            let is_newer = asked_at.is_some_and(|asked| Some(asked) > attempt.money_reported_at);
+            let known = received.filter(|part| part.minor() > 0 || is_newer);
             *received = larger_before(attempt, id, part).or(known);
             return outcome;
         }
@@ -364,9 +371,12 @@ impl Charge {
         self.is_under(id) && amount.is_some_and(|amount| self.decided.contains(&amount))
     }
 
-    /// Whether an amount contradicts it that is known, or is one too many to be kept.
+    /// Whether an amount contradicts it that is known, or is one too many to be kept. A larger sum
+    /// is news.
     pub(super) fn is_contradicted_by(&self, amount: Amount) -> bool {
-        self.contradicting.contains(&amount) || self.contradicting.len() >= CONTRADICTING_AMOUNTS
+        let is_full = self.contradicting.len() >= CONTRADICTING_AMOUNTS;
+        let is_less = self.amount.is_some_and(|known| amount <= known);
+        self.contradicting.contains(&amount) || (is_full && is_less)
     }
 
     /// Amount of a finished charge about which no two reports contradict each other.
@@ -394,11 +404,12 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     // reversal.
     let is_known =
         |amount: Amount| charge.contradicting.contains(&amount) || charge.decided.contains(&amount);
-    if amount.is_some_and(is_known) {
-        return;
-    }
+    let is_known = amount.is_some_and(is_known);
     let was_part = charge.is_part;
     charge.is_part &= is_part;
+    if is_known {
+        return;
+    }
     // After a reversal any other amount of a finished charge is money again.
     let is_again = charge.is_taken_back && !is_part;
     let counts = match is_again {

@@ -47,7 +47,7 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             found.amount = Some(*amount);
             found.detail.clone_from(detail);
         }),
-        Event::MoneyReported { attempt, report } => money_reported(&mut tx, *attempt, report),
+        Event::MoneyReported { attempt, report } => money_reported(&mut tx, *attempt, report, now),
         Event::Held => tx.state = State::OnHold,
         Event::SubmissionResumed { attempt } => {
             tx.state = State::AwaitingGateway;
@@ -61,13 +61,15 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
             tx.pending_at.get_or_insert(now);
             change_charges(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
         }
+        Event::AttemptSucceeded { attempt, .. } => {
+            change_charges(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
+        }
         Event::AttemptInDoubt { attempt, .. } => {
             tx.state = State::InDoubt;
             change(&mut tx, *attempt, |found| evolve_attempt(found, event, now));
         }
         Event::AttemptNotSent { attempt, .. }
         | Event::AttemptDeclined { attempt, .. }
-        | Event::AttemptSucceeded { attempt, .. }
         | Event::AttemptIdentified { attempt, .. }
         | Event::QueryStarted { attempt, .. }
         | Event::QueryPlanned { attempt, .. }
@@ -80,8 +82,16 @@ pub fn evolve(mut tx: Transaction, event: &Event, now: Timestamp) -> Transaction
     tx
 }
 
-fn money_reported(tx: &mut Transaction, id: AttemptId, report: &MoneyReport) {
-    change_charges(tx, id, |found| charges::apply(&mut found.charges, report));
+fn money_reported(tx: &mut Transaction, id: AttemptId, report: &MoneyReport, now: Timestamp) {
+    change_charges(tx, id, |found| {
+        charges::apply(&mut found.charges, report);
+        match report {
+            MoneyReport::Moved { .. } | MoneyReport::Part { .. } => {
+                found.money_reported_at = Some(now);
+            }
+            MoneyReport::TakenBack { .. } => {}
+        }
+    });
 }
 
 /// The first report that names an id names the charge, the cases about it, and an attempt that
@@ -147,6 +157,9 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             keep(&mut attempt.provider_id, provider_id);
             if let Some(amount) = received {
                 charges::apply_pending(attempt, *amount);
+                if amount.minor() > 0 {
+                    attempt.money_reported_at = Some(now);
+                }
             }
             keep(&mut attempt.provider_status, provider_status);
             keep_action(attempt, payer_action);

@@ -57,6 +57,18 @@ impl Attempt {
         Some(charge.amount.map_or(Captured::Unreadable, Captured::Named))
     }
 
+    /// Whether a case about money, with or without an id, may be about the charge under `id`. Of
+    /// several charges with ids, a case without one is about none in particular.
+    pub(super) fn may_be_same_charge(&self, case: Option<&str>, id: Option<&str>) -> bool {
+        match (case, id) {
+            (Some(known), Some(id)) => known == id,
+            (None, Some(_)) => {
+                self.charges.len() < 2 || self.charges.iter().any(|charge| charge.id.is_none())
+            }
+            (_, None) => true,
+        }
+    }
+
     /// Whether the id is that of the attempt or of a charge of it. An id of other reports proves no
     /// attempt where another one has it, too.
     pub fn has_own_id(&self, id: &str) -> bool {

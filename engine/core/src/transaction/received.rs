@@ -315,10 +315,8 @@ impl Transaction {
     /// under any.
     pub(super) fn reported(&self, attempt: &Attempt, id: Option<&str>) -> Option<Amount> {
         attempt.captured.or_else(|| {
-            let is_under = |case: &Case| match (&case.provider_id, id) {
-                (Some(known), Some(id)) => known == id,
-                _ => true,
-            };
+            let is_under =
+                |case: &Case| attempt.may_be_same_charge(case.provider_id.as_deref(), id);
             let about = |case: &&Case| case.reference == attempt.reference && is_under(case);
             let cases = self.cases.iter().rev().filter(about);
             cases

@@ -42,7 +42,7 @@ pub(super) fn decide(
         false => attempt,
     };
     let answer = Answer {
-        outcome: charges::named(attempt, answer.outcome, answer.asked_at.is_some()),
+        outcome: charges::named(attempt, answer.outcome, answer.asked_at),
         ..answer
     };
     let report = MoneyReport::of(attempt, &answer.outcome);
@@ -347,7 +347,7 @@ pub(super) fn not_sent(
 ) -> Vec<Event> {
     // A provider that took it and later does not know it contradicts itself. That proves nothing:
     // it is queried again.
-    if attempt.state == AttemptState::Pending || money_was_reported(tx, attempt) {
+    if attempt.was_seen() || money_was_reported(tx, attempt) {
         return Vec::new();
     }
     let ended = Event::AttemptNotSent {

@@ -86,11 +86,14 @@ impl Evidence {
         Self::of(CaseReason::Surplus, success, detail)
     }
 
-    /// Whether `case` is about the same money: the same id, or one side does not know it.
-    fn is_same_money(&self, case: &Case) -> bool {
-        match (&self.provider_id, &case.provider_id) {
-            (Some(ours), Some(theirs)) => ours == theirs,
-            _ => true,
+    /// Whether `case` is about the same money, or about the same contradiction.
+    fn is_about(&self, attempt: &Attempt, case: &Case) -> bool {
+        let (ours, theirs) = (self.provider_id.as_deref(), case.provider_id.as_deref());
+        let is_money =
+            self.reason.reports_money() && self.reason != CaseReason::SuccessContradicted;
+        match is_money {
+            true => attempt.may_be_same_charge(theirs, ours),
+            false => ours.is_none() || theirs.is_none() || ours == theirs,
         }
     }
 
@@ -155,7 +158,7 @@ pub(super) fn open(
         tx.cases.iter().filter(|case| {
             case.reference == attempt.reference
                 && case.reason == evidence.reason
-                && evidence.is_same_money(case)
+                && evidence.is_about(attempt, case)
         })
     };
     // Money that came back after its reversal is news, although a closed case names it.

@@ -84,7 +84,10 @@ fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
             let mut about = attempt.charges.iter().filter(is_about);
             about.all(|one| !one.is_recorded && !one.is_taken_back) && report.is_repeated(attempt)
         }
-        Some(MoneyReport::Part { amount, .. }) if is_more(attempt, Some(amount)) => false,
+        Some(MoneyReport::Part {
+            amount,
+            ref provider_id,
+        }) if is_more(attempt, provider_id.as_deref(), Some(amount)) => false,
         Some(report) => report.is_repeated(attempt),
         None => false,
     }
@@ -98,7 +101,8 @@ fn part(
     report: Option<MoneyReport>,
     context: &Context,
 ) -> Vec<Event> {
-    if is_more(attempt, success.captured) {
+    let id = success.provider_id.as_deref();
+    if is_more(attempt, id, success.captured) {
         return contradicting(tx, attempt, &success, true, context);
     }
     // A smaller sum than the known one is an older report.
@@ -107,7 +111,8 @@ fn part(
     success.before = None;
     match attempt.state {
         AttemptState::Succeeded => {
-            let is_back = tx.is_taken_back(attempt);
+            let mut about = attempt.charges.iter().filter(|charge| charge.is_under(id));
+            let is_back = about.any(|charge| charge.is_taken_back) || tx.is_taken_back(attempt);
             contradicting(tx, attempt, &success, is_back, context)
         }
         _ => money(tx, attempt, success, None, context),
@@ -115,13 +120,20 @@ fn part(
 }
 
 /// Whether an attempt that succeeded received more than its captured amount, and more than the
-/// payer's fee explains.
-fn is_more(attempt: &Attempt, received: Option<Amount>) -> bool {
+/// payer's fee explains. Of a total, each charge has its own amount.
+fn is_more(attempt: &Attempt, id: Option<&str>, received: Option<Amount>) -> bool {
     let has_succeeded = attempt.state == AttemptState::Succeeded;
     let (Some(captured), Some(received)) = (attempt.captured.filter(|_| has_succeeded), received)
     else {
         return false;
     };
+    let recorded = || attempt.charges.iter().filter(|charge| charge.is_recorded);
+    let is_total = recorded().nth(1).is_some();
+    let mut own =
+        recorded().filter(|charge| is_total && id.is_some() && charge.id.as_deref() == id);
+    if let Some(own) = own.find_map(|charge| charge.amount) {
+        return received.minor() > 0 && !(received <= own);
+    }
     let with_fee = attempt.with_payer_fee();
     received.minor() > 0 && !(received <= captured || with_fee.is_some_and(|most| received <= most))
 }

@@ -179,6 +179,7 @@ fn new_attempt(what: Try, candidate: Candidate, reference: Uuid, context: &Conte
         captured: None,
         received: None,
         fees: None,
+        money_reported_at: None,
         charges: Vec::new(),
         further_ids: Vec::new(),
         queries: 0,

@@ -12,7 +12,6 @@ use super::success::{self, Success, covers};
 use crate::ids::{AttemptId, CaseId};
 use crate::money::Amount;
 use crate::transaction::attempt::Attempt;
-use crate::transaction::attempt::AttemptState;
 use crate::transaction::charges::Charge;
 use crate::transaction::command::{Context, Refusal};
 use crate::transaction::event::Event;
@@ -42,7 +41,7 @@ pub(super) fn decide(
                 return Err(Refusal::AttemptClosed(attempt.id));
             }
             let has_it = money_was_reported(tx, attempt) || money_is_in_question(tx, attempt);
-            if attempt.state == AttemptState::Pending || has_it {
+            if attempt.was_seen() || has_it {
                 return Err(Refusal::ProviderHasIt);
             }
             answer::never_sent(tx, attempt, context)
@@ -95,7 +94,7 @@ fn succeeded(
     let is_unnamed = provider_id.is_none() && amount.is_some();
     let is_total = is_unnamed && attempt.total_of_charges() == amount;
     let is_of_one = charge.is_some_and(|charge| charge.amount == amount);
-    if is_unnamed && !is_total && !is_of_one && has_several(attempt) {
+    if is_unnamed && !is_total && !is_of_one && is_one_of_several(attempt) {
         return Err(Refusal::ProviderIdNeeded);
     }
     let reported = standing.and_then(|charge| charge.amount);
@@ -133,13 +132,9 @@ fn succeeded(
     Ok(success::settle(tx, attempt, success, captured, context))
 }
 
-/// Whether several charges of the attempt stand.
-fn has_several(attempt: &Attempt) -> bool {
-    let mut standing = attempt
-        .charges
-        .iter()
-        .filter(|charge| !charge.is_taken_back);
-    standing.nth(1).is_some()
+/// Whether a charge of the attempt stands, and is not its only one.
+fn is_one_of_several(attempt: &Attempt) -> bool {
+    attempt.charges.len() > 1 && attempt.standing_charge().is_some()
 }
 
 /// Whether money was reported under an id that another attempt has, too.

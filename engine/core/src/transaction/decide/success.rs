@@ -109,7 +109,7 @@ pub(super) fn settle(
     let same = part.filter(|part| part.amount.is_some_and(differs) && !part.is_taken_back);
     let others = beside(attempt, id).into_iter().filter(|_| is_one);
     for charge in same.into_iter().chain(others) {
-        let evidence = charged_beside(tx, attempt, charge, captured);
+        let evidence = charged_beside(tx, attempt, charge, (captured, success.entered));
         opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));
     }
     let is_other = |other: &&Attempt| other.reference != attempt.reference && !tx.has_lent(other);
@@ -142,19 +142,21 @@ fn beside<'a>(attempt: &'a Attempt, id: Option<&str>) -> Vec<&'a Charge> {
 }
 
 /// Evidence of a charge for `attempt` beside the one with which it succeeds. `None`: a case has it.
+/// A person's entry closes cases without an id, so none of them has it then.
 fn charged_beside(
     tx: &Transaction,
     attempt: &Attempt,
     charge: &Charge,
-    captured: Amount,
+    (captured, entered): (Amount, Option<EntryKind>),
 ) -> Option<Evidence> {
     let is_in = |amount: Amount| amount.currency() == captured.currency();
     // Before the success, a case about the sum in another currency contradicts nothing.
     let is_about = |case: &Case| {
         case.reason == CaseReason::ContradictingSuccess || charge.amount.is_none_or(is_in)
     };
+    let is_kept = |case: &Case| entered.is_none() || case.provider_id == charge.id;
     let is_known = cases_about(tx, attempt, charge)
-        .filter(|case| is_about(case))
+        .filter(|case| is_about(case) && is_kept(case))
         .any(|case| charge.amount.is_none() || case.amount == charge.amount);
     (!is_known).then(|| Evidence {
         reason: CaseReason::ContradictingSuccess,

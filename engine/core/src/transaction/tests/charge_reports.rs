@@ -259,7 +259,7 @@ fn a_report_without_an_id_is_about_the_only_charge_that_it_can_be_about() {
     for (kind, state, known, reports, id, named) in table {
         let mut attempt = attempt(known, reports);
         attempt.state = state;
-        let outcome = charges::named(&attempt, outcome(kind, id), true);
+        let outcome = charges::named(&attempt, outcome(kind, id), Some(START));
         assert_eq!(
             id_of(&outcome),
             named,

@@ -4,7 +4,7 @@
 use super::fixtures::*;
 use crate::ids::AttemptId;
 use crate::limits::FURTHER_IDS;
-use crate::transaction::{AttemptState, Command, Decline, Outcome, Refusal};
+use crate::transaction::{AttemptState, Command, Decline, Outcome, Refusal, Verdict};
 
 fn identify(world: &World, id: &str) -> Command {
     Command::Identify {
@@ -74,4 +74,30 @@ fn an_attempt_keeps_each_id_once_and_a_limited_number_of_them() {
         world.apply(unknown),
         Err(Refusal::UnknownAttempt(_))
     ));
+}
+
+/// An attempt with an unknown outcome whose provider named it, with its own id, in a callback.
+fn named_by_the_provider() -> (World, AttemptId) {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(2)).unwrap();
+    world.answer(unknown()).unwrap();
+    let attempt = world.current();
+    world.wait(1);
+    let provider_id = "P9".to_owned();
+    world
+        .apply(Command::Identify {
+            attempt,
+            provider_id,
+        })
+        .unwrap();
+    (world, attempt)
+}
+
+#[test]
+fn an_attempt_that_a_verified_report_named_does_not_count_as_not_sent() {
+    let (mut world, attempt) = named_by_the_provider();
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.attempts.len(), 1, "no second submission");
+    let unsent = resolve(Some(attempt), Verdict::NeverSent);
+    assert_eq!(world.apply(unsent), Err(Refusal::ProviderHasIt));
 }

@@ -85,6 +85,7 @@ fn an_older_report_about_a_pending_attempt_says_nothing_new() {
     assert_eq!(attempt.part_received(), Some(amount(2_000)));
     assert_eq!(attempt.rest(), Some(amount(500)));
     // Zero takes it back, as the contract with gateways says.
+    world.wait(1);
     world.answer(part(0)).unwrap();
     assert_eq!(world.tx.received(), None);
     world.answer(part(500)).unwrap();

@@ -41,6 +41,8 @@ mod restored_ends;
 mod reversals;
 mod second_reports;
 mod settling;
+mod stale_zero;
+mod totals;
 mod unreadable;
 mod unsent;
 

@@ -59,6 +59,7 @@ fn the_part_that_came_is_received_until_the_provider_takes_it_back() {
         (part(0), 0, None),
         (part(1_000), 1, Some(1_000)),
     ] {
+        world.wait(1);
         assert_eq!(world.answer(report.clone()), Ok(events), "{report:?}");
         assert_eq!(received(&world), sum, "{report:?}");
     }
@@ -111,6 +112,7 @@ fn a_persons_failed_of_a_partly_paid_attempt_ends_it_with_a_case() {
     assert_eq!(world.answer(part(1_500)), Ok(0), "an old report");
     // A part that was taken back moved nothing.
     let mut world = partly_paid(route(2));
+    world.wait(1);
     world.answer(part(0)).unwrap();
     world.apply(failed()).unwrap();
     assert_eq!(world.tx.status(), Status::Failed);

@@ -1,0 +1,78 @@
+//! A query that began before a report of money, and says afterwards that none was received: its
+//! answer is older than the report.
+
+use super::fixtures::*;
+use crate::time::Timestamp;
+use crate::transaction::*;
+
+/// A pending attempt of which a callback reported 10.00 while a query was in progress, and the time
+/// at which that query began.
+fn raced(route: Route) -> (World, Timestamp) {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(route)).unwrap();
+    world.answer(pending()).unwrap();
+    let attempt = world.current();
+    world.wait(300);
+    let asked = world.now;
+    world.wait(1);
+    tell(&mut world, attempt, [part(1_000)]);
+    (world, asked)
+}
+
+/// The answer to a query that began at `asked_at`: nothing was received.
+fn finds_nothing(world: &mut World, asked_at: Timestamp) {
+    let answer = Command::Answer {
+        attempt: world.current(),
+        outcome: part(0),
+        gateway_state: None,
+        asked_at: Some(asked_at),
+    };
+    world.apply(answer).unwrap();
+}
+
+fn sum(world: &World) -> Option<i64> {
+    Some(world.tx.received()?.single()?.minor())
+}
+
+#[test]
+fn a_query_that_began_before_the_report_takes_no_part_off_and_a_later_one_does() {
+    let (mut world, asked) = raced(route(1));
+    finds_nothing(&mut world, asked);
+    assert_eq!(sum(&world), Some(1_000));
+    world.wait(1);
+    let later = world.now;
+    finds_nothing(&mut world, later);
+    assert_eq!(sum(&world), None);
+}
+
+#[test]
+fn older_queries_after_the_end_of_an_attempt_neither_invite_to_pay_again_nor_say_nothing_came() {
+    let (mut world, asked) = raced(ending(route(1), 60));
+    for _ in 0..2 {
+        finds_nothing(&mut world, asked);
+    }
+    assert_eq!(world.tx.state, State::AwaitingProvider);
+    assert!(!world.tx.surely_moved_no_money());
+}
+
+#[test]
+fn after_an_older_query_a_persons_failure_does_not_say_that_nothing_was_taken() {
+    let (mut world, asked) = raced(route(1));
+    finds_nothing(&mut world, asked);
+    let failed = Verdict::Failed { message: None };
+    world.apply(resolve(None, failed)).unwrap();
+    assert!(!world.tx.surely_moved_no_money());
+    let sums: Vec<_> = open_cases(&world).iter().map(|case| case.1).collect();
+    assert_eq!(sums, [Some(1_000)]);
+}
+
+#[test]
+fn after_an_older_query_the_payer_cannot_give_up_and_a_decline_starts_no_other_attempt() {
+    let (mut world, asked) = raced(can_cancel(1));
+    finds_nothing(&mut world, asked);
+    assert_eq!(world.apply(Command::GiveUp), Err(Refusal::Held));
+    let (mut world, asked) = raced(route(2));
+    finds_nothing(&mut world, asked);
+    world.answer(declined(true)).unwrap();
+    assert_eq!(world.tx.attempts.len(), 1);
+}
