@@ -246,8 +246,9 @@ pub enum MaintenanceError {
     Query { reason: String },
     /// The result of the read was thrown away.
     #[error(
-        "the index of the database's log (-shm) was deleted or changed during this read, and the \
-         server did not see it: do not touch the files of a running server, and try again"
+        "the index of the database's log (-shm) was replaced during this read: the server was \
+         started or stopped meanwhile, or another program changed the file. Try again, and let no \
+         other program touch the files of a running server"
     )]
     IndexNotInPlace,
     #[error("failed to copy the database: {reason}")]
