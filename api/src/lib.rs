@@ -24,6 +24,7 @@ pub mod iso_timestamp;
 mod key_changes;
 pub mod merchant;
 pub mod openapi;
+pub mod openid;
 pub mod operations;
 pub mod operator;
 pub mod pages;

@@ -8,6 +8,7 @@ use switchyard_engine::idempotency::Idempotency;
 use switchyard_users::Users;
 
 use crate::geoip::GeoIp;
+use crate::openid::Provider;
 use crate::operations::DiskReserve;
 use crate::operations::meters::Meters;
 use crate::utils::MethodIcons;
@@ -31,6 +32,8 @@ pub struct ConsoleAccess {
     pub users: Users,
     /// Without a slash at its end.
     pub url: String,
+    /// `None`: users sign in with their passwords only.
+    pub openid: Option<Provider>,
 }
 
 /// Path of all pages of the console.

@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const stage = process.env.SWITCHYARD_STAGE ?? join(root, 'target/stage/debug');
-const packages = process.env.SWITCHYARD_NPM_PACKAGES ?? join(root, 'target/tools/browser');
+export const packages = process.env.SWITCHYARD_NPM_PACKAGES ?? join(root, 'target/tools/browser');
 const executablePath = process.env.SWITCHYARD_CHROMIUM ?? '/usr/bin/chromium';
 
 /** The folder of the gateways that a server gets. */

@@ -16,6 +16,21 @@ console-minutes = { $minutes ->
     [one] { $minutes } minute
    *[other] { $minutes } minutes
  }
+console-openid-sign-in = Sign in with { $provider }
+console-openid-confirm = Confirm with { $provider }
+console-openid-or = Or with your password:
+console-openid-begin-again = The sign-in with { $provider } was not completed in this browser within 10 minutes, or was already used. Begin again.
+console-openid-denied = { $provider } did not let you in, or you cancelled. Nobody was signed in.
+console-openid-unusable = The answer of { $provider } could not be used. Try again; if it fails again, tell your administrator.
+console-openid-not-recent = { $provider } did not ask you to sign in again. Try again; if it fails again, tell your administrator.
+console-openid-unreachable = { $provider } does not answer. Try again in a minute, or use your password.
+console-openid-email-not-verified = { $provider } has not verified your e-mail address. Ask your administrator there.
+console-openid-unknown-user = No user of this console has your e-mail address at { $provider }. Ask an owner of the account to invite you.
+console-openid-not-accepted = Accept your invitation first: open the link in its mail.
+console-openid-disabled = This user is disabled. Ask your administrator.
+console-openid-other-identity = The user with your e-mail address signs in with another account at { $provider }. Ask your administrator.
+console-openid-other-user = This account at { $provider } belongs to another user of this console. Sign in there with your own.
+console-openid-no-second-factor = { $provider } checked no second factor. Sign in there with one.
 console-code-title = Confirm that it is you
 console-code-text = Enter the code of your authenticator app.
 console-code = Code

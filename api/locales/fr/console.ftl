@@ -16,6 +16,21 @@ console-minutes = { $minutes ->
     [one] { $minutes } minute
    *[other] { $minutes } minutes
  }
+console-openid-sign-in = Se connecter avec { $provider }
+console-openid-confirm = Confirmer avec { $provider }
+console-openid-or = Ou avec votre mot de passe :
+console-openid-begin-again = La connexion avec { $provider } n’a pas été terminée dans ce navigateur en 10 minutes, ou a déjà servi. Recommencez.
+console-openid-denied = { $provider } ne vous a pas laissé entrer, ou vous avez annulé. Personne n’a été connecté.
+console-openid-unusable = La réponse de { $provider } est inutilisable. Réessayez ; si cela échoue encore, prévenez votre administrateur.
+console-openid-not-recent = { $provider } ne vous a pas demandé de vous reconnecter. Réessayez ; si cela échoue encore, prévenez votre administrateur.
+console-openid-unreachable = { $provider } ne répond pas. Réessayez dans une minute, ou utilisez votre mot de passe.
+console-openid-email-not-verified = { $provider } n’a pas vérifié votre adresse e-mail. Adressez-vous à votre administrateur chez eux.
+console-openid-unknown-user = Aucun utilisateur de cette console n’a votre adresse e-mail chez { $provider }. Demandez une invitation à un propriétaire du compte.
+console-openid-not-accepted = Acceptez d’abord votre invitation : ouvrez le lien de son e-mail.
+console-openid-disabled = Cet utilisateur est désactivé. Adressez-vous à votre administrateur.
+console-openid-other-identity = L’utilisateur qui a votre adresse e-mail se connecte avec un autre compte chez { $provider }. Adressez-vous à votre administrateur.
+console-openid-other-user = Ce compte chez { $provider } appartient à un autre utilisateur de cette console. Connectez-vous avec le vôtre.
+console-openid-no-second-factor = { $provider } n’a vérifié aucun second facteur. Connectez-vous avec un second facteur.
 console-code-title = Confirmez votre identité
 console-code-text = Saisissez le code de votre application d’authentification.
 console-code = Code

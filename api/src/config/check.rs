@@ -13,6 +13,7 @@ use switchyard_gateway_host::WALLS;
 use switchyard_store::is_inside;
 
 use super::check_network;
+use super::check_openid;
 use super::problem::{Fault, Faults};
 use super::settings::{Settings, StoreBackend};
 use super::units::DurationSetting;
@@ -24,6 +25,7 @@ pub fn check(settings: &Settings) -> Vec<Fault> {
     gateways(settings, &mut refusals);
     check_network::server(settings, &mut refusals);
     check_network::console(settings, &mut refusals);
+    check_openid::openid(settings, &mut refusals);
     check_network::proxies(settings, &mut refusals);
     storage(settings, &mut refusals);
     times(settings, &mut refusals);

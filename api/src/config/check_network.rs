@@ -398,7 +398,7 @@ fn is_log_directive(part: &str) -> bool {
 
 /// Whether a URL leads to this machine only. In a URL that is not http a host is always a name,
 /// even when it is an address.
-fn is_local(url: &Url) -> bool {
+pub(super) fn is_local(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
         return false;
     };

@@ -165,6 +165,47 @@ const UNSAFE: &[(&str, &str)] = &[
         "telemetry.otlp_url is `grpc:",
     ),
     (
+        "[openid]\nissuer = 'http://id.example.com'\nclient_id = 'x'",
+        "anybody between",
+    ),
+    (
+        "[openid]\nissuer = 'http://127.0.0.1:1'\nclient_id = 'x'",
+        "openid.issuer is `http:",
+    ),
+    (
+        "[openid]\nissuer = 'https://me:hunter2@id.example.com'\nclient_id = 'x'",
+        "an issuer has none",
+    ),
+    (
+        "[openid]\nissuer = 'id.example.com'\nclient_id = 'x'",
+        "openid.issuer has to be an https:// URL",
+    ),
+    (
+        "[openid]\nissuer = 'https://id.example.com'",
+        "openid.client_id is missing",
+    ),
+    ("[openid]\nclient_id = 'x'", "openid.issuer is not"),
+    (
+        "[openid]\nclient_secret = 'hunter2'",
+        "openid.issuer is not",
+    ),
+    (
+        "[openid]\nclient_secret = 'hunter2'\nclient_secret_file = 'y'",
+        "keep one of them",
+    ),
+    (
+        "[openid]\nissuer = 'https://i.example'\nclient_id = 'x'\nscopes = ['openid']",
+        "has no `email`",
+    ),
+    (
+        "[openid]\nissuer = 'https://i.example'\nclient_id = 'x'\nsecond_factor_amr = ['']",
+        "openid.second_factor_amr has an entry",
+    ),
+    (
+        "[openid]\nissuer = 'https://i.example'\nclient_id = 'x'\nname = ''",
+        "openid.name",
+    ),
+    (
         "[secrets]\nmaster_key = 'x'\nmaster_key_file = 'y'",
         "secrets.master_key",
     ),

@@ -168,7 +168,11 @@ fn read(
         is_complete,
     };
     if let Some(file) = file {
-        let whole = ["secrets.master_key", "telemetry.authorization"];
+        let whole = [
+            "openid.client_secret",
+            "secrets.master_key",
+            "telemetry.authorization",
+        ];
         let secret = whole.into_iter().find(|name| of_file.contains(*name));
         let secret = secret.map(|name| (name, name));
         let password = password.then_some(("mail.smtp_url", "the password of mail.smtp_url"));
@@ -270,8 +274,9 @@ fn extract(sources: &mut Sources) -> (Settings, BTreeSet<String>) {
 }
 
 /// Settings whose values are never shown.
-const SECRET_SETTINGS: [&str; 3] = [
+const SECRET_SETTINGS: [&str; 4] = [
     "mail.smtp_url",
+    "openid.client_secret",
     "secrets.master_key",
     "telemetry.authorization",
 ];

@@ -3,6 +3,7 @@
 
 mod check;
 mod check_network;
+mod check_openid;
 #[cfg(test)]
 mod example;
 mod load;

@@ -6,7 +6,10 @@
 //! command line. An unknown name is an error, so that a typing mistake does not leave a default in
 //! place unseen.
 
+use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,6 +61,7 @@ sections! {
         metrics: Metrics = Metrics::default(),
         telemetry: Telemetry = Telemetry::default(),
         console: Console = Console::default(),
+        openid: OpenId = OpenId::default(),
     }
 
     /// The name under which this installation runs.
@@ -114,6 +118,34 @@ sections! {
         public_url: Option<Url> = None,
         /// Address and port to listen on for it.
         listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8082)),
+    }
+
+    /// Sign-in to the console by an OpenID Connect provider.
+    OpenId {
+        /// Issuer of the provider, exactly as the provider writes it. Without it users sign in with
+        /// their passwords only.
+        issuer: Option<String> = None,
+        /// Id of this installation at the provider.
+        client_id: Option<String> = None,
+        /// Secret of this installation at the provider. For the environment, not for a file.
+        #[serde(serialize_with = "masked")]
+        client_secret: Option<Secret<String>> = None,
+        /// File with the secret, closed to other users than the server's.
+        client_secret_file: Option<PathBuf> = None,
+        /// Name of the provider on the sign-in page. Without it: the host of the issuer.
+        name: Option<String> = None,
+        /// Scopes that are requested; `openid` and `email` are needed.
+        scopes: Vec<String> = ["openid", "email", "profile"].map(str::to_owned).into(),
+        /// Whether an e-mail address counts as verified when the provider does not say whether it is.
+        /// `false` of the provider is always respected.
+        trust_email: bool = false,
+        /// Values of the claim `amr` with which a second factor of the provider counts. Without a
+        /// value here or in `second_factor_acr`, users need their authenticator as well.
+        second_factor_amr: Vec<String> = Vec::new(),
+        /// Values of the claim `acr` with which it counts; they are requested from the provider.
+        second_factor_acr: Vec<String> = Vec::new(),
+        /// Whether users who have signed in by the provider may use their password as well.
+        password_sign_in: bool = true,
     }
 
     /// Data folder.
@@ -370,6 +402,26 @@ impl Settings {
         match &self.console.public_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
             None => self.public_url(),
+        }
+    }
+
+    /// Secret of this installation at the OpenID Connect provider. `None`: it has none.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or others can.
+    pub fn openid_secret(&self) -> io::Result<Option<Secret<String>>> {
+        let Some(file) = &self.openid.client_secret_file else {
+            return Ok(self.openid.client_secret.clone());
+        };
+        let mode = fs::metadata(file)?.permissions().mode() & 0o777;
+        if mode & 0o007 != 0 {
+            let why = format!("it can be read by others (mode {mode:o}): run `chmod 600` on it");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        let secret = fs::read_to_string(file)?.trim().to_owned();
+        match secret.is_empty() {
+            true => Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty")),
+            false => Ok(Some(Secret::new(secret))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Cookies of the console: the session, and the chosen language.
 
 use switchyard_core::language::Language;
+use switchyard_core::limits::OPENID_WINDOW;
 use switchyard_core::secret::Secret;
 
 /// Name of the session's cookie. The prefix `__Host-` makes browsers refuse it from other hosts and
@@ -33,6 +34,35 @@ pub fn begin_session(token: &str, https: bool) -> String {
 /// A header `Set-Cookie` that removes the session.
 pub fn end_session(https: bool) -> String {
     format!("{}; Max-Age=0", begin_session("", https))
+}
+
+/// Name of the cookie of a sign-in by the OpenID Connect provider.
+const fn openid_name(https: bool) -> &'static str {
+    match https {
+        true => "__Host-switchyard-openid",
+        false => "switchyard_openid",
+    }
+}
+
+/// Token of a sign-in by the OpenID Connect provider in a header `Cookie`.
+pub fn openid(header: &str, https: bool) -> Option<&str> {
+    value(header, openid_name(https))
+}
+
+/// A header `Set-Cookie` that binds a sign-in by the provider to the browser. `Lax`: the return is
+/// a link from the provider's site.
+pub fn begin_openid(token: &str, https: bool) -> String {
+    let secure = if https { "; Secure" } else { "" };
+    let name = openid_name(https);
+    let age = OPENID_WINDOW.as_secs();
+    format!("{name}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")
+}
+
+/// A header `Set-Cookie` that removes it.
+pub fn end_openid(https: bool) -> String {
+    let secure = if https { "; Secure" } else { "" };
+    let name = openid_name(https);
+    format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{secure}")
 }
 
 /// A header `Set-Cookie` that keeps the language for a year.
@@ -83,6 +113,23 @@ mod tests {
         assert!(!cookie.contains("Domain"));
         assert!(!begin_session("abc", false).contains("Secure"));
         assert!(end_session(true).ends_with("Max-Age=0"));
+    }
+
+    #[test]
+    fn the_cookie_of_a_sign_in_by_the_provider_is_of_this_host_and_comes_back_by_a_link() {
+        let cookie = begin_openid("abc", true);
+        for part in [
+            "__Host-switchyard-openid=abc",
+            "Max-Age=600",
+            "HttpOnly",
+            "SameSite=Lax",
+            "Secure",
+        ] {
+            assert!(cookie.split("; ").any(|given| given == part), "{part}");
+        }
+        assert_eq!(openid("__Host-switchyard-openid=abc", true), Some("abc"));
+        assert_eq!(openid("__Host-switchyard=abc", true), None);
+        assert_eq!(openid(&end_openid(false), false), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! GET/POST /console/sign-in              password; then …/code or …/set-up; …/forgotten
+//! GET  /console/sign-in/openid           to the identity provider, and …/return from it
 //! GET/POST /console/link/{token}         invitation, new password
 //! GET  /console/                         apps
 //! GET  /console/apps/{app}/{environment}/home               numbers, charts, what needs attention
@@ -43,6 +44,7 @@ mod list;
 mod messages_of;
 mod method_names;
 mod notices;
+mod openid;
 mod page;
 mod payouts;
 mod problems;
@@ -76,6 +78,8 @@ use crate::state::{ApiState, CONSOLE_PATH, ConsoleAccess};
 
 /// Path of all pages of the console.
 pub const PREFIX: &str = CONSOLE_PATH;
+/// Path to which the OpenID Connect provider leads browsers back.
+pub const OPENID_RETURN: &str = "/console/sign-in/openid/return";
 /// Password of the users that development mode makes, on the machine of a developer.
 pub const DEVELOPMENT_PASSWORD: &str = "violet-teapots-locally";
 /// Largest form that is read, in bytes.
@@ -98,6 +102,7 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
             "/console/sign-in/forgotten",
             get(forgotten::get).post(forgotten::post),
         )
+        .merge(openid_pages())
         .route("/console/sign-out", post(sign_in::sign_out))
         .route("/console/link/{token}", get(links::get).post(links::post))
         .route("/console/confirm", get(confirm::get).post(confirm::post))
@@ -156,6 +161,13 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
         .layer(from_fn_with_state(state.clone(), choose_language))
         .layer(from_fn_with_state(state.clone(), only_own_forms))
         .with_state(state)
+}
+
+fn openid_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route("/console/sign-in/openid", get(openid::get))
+        .route(OPENID_RETURN, get(openid::back))
+        .route("/console/confirm/openid", get(openid::get_confirm))
 }
 
 fn home_pages() -> Router<ConsoleState> {

@@ -43,6 +43,8 @@ pub struct Page {
     /// Path and query of the request.
     address: String,
     request_id: String,
+    /// Header `Cookie`.
+    cookies: String,
     session: Option<SignedInSession>,
     scope: Option<Scope>,
 }
@@ -219,11 +221,17 @@ impl Page {
             nonce: Nonce::new(state.engine().ids()),
             address: format!("{}{path}", state.base()),
             request_id: request_id.unwrap_or_default(),
+            cookies: cookies.to_owned(),
             state: state.clone(),
             origin,
             session,
             scope: None,
         }
+    }
+
+    /// Header `Cookie`.
+    pub fn cookies(&self) -> &str {
+        &self.cookies
     }
 
     pub const fn text(&self) -> Text {

@@ -14,6 +14,7 @@ use super::cookies;
 use super::form::Sent;
 use super::frame::Frame;
 use super::messages_of::too_many;
+use super::openid::{self, Button};
 use super::page::{Failed, Page, SignedIn};
 use crate::pages::qr;
 
@@ -25,6 +26,8 @@ struct PasswordPage {
     is_error: bool,
     email: String,
     next: String,
+    /// Sign-in by the OpenID Connect provider.
+    provider: Option<Button>,
 }
 
 #[derive(Template)]
@@ -81,18 +84,22 @@ pub struct CodeForm {
 
 /// `GET /console/sign-in`
 pub async fn get(page: Page, Query(arrival): Query<Arrival>) -> Response {
+    let of_provider = openid::notice(&page, &arrival.notice);
+    let is_error = of_provider.is_some();
     let notice = match arrival.notice.as_str() {
         "signed-out" => Some("console-signed-out"),
         "foreign" => Some("console-foreign-form"),
         _ if !arrival.next.is_empty() => Some("console-session-ended"),
         _ => None,
     };
+    let next = own_address(&page, arrival.next);
     let shown = PasswordPage {
         frame: page.frame("console-sign-in", ""),
-        notice: notice.map(|message| page.text().say(message)),
-        is_error: false,
+        notice: of_provider.or_else(|| notice.map(|message| page.text().say(message))),
+        is_error,
         email: String::new(),
-        next: own_address(&page, arrival.next),
+        provider: provider_button(&page, &next),
+        next,
     };
     page.show(StatusCode::OK, &shown)
 }
@@ -121,9 +128,14 @@ pub async fn post(page: Page, Form(form): Form<PasswordForm>) -> Response {
         notice: Some(notice),
         is_error: true,
         email: form.email,
+        provider: provider_button(&page, &next),
         next,
     };
     page.show(status, &shown)
+}
+
+fn provider_button(page: &Page, next: &str) -> Option<Button> {
+    openid::button(page, "console-openid-sign-in", "sign-in/openid", next)
 }
 
 /// Continues after a factor was accepted: with the next one, or signed in.

@@ -113,6 +113,7 @@ impl World {
         let access = ConsoleAccess {
             users: users.clone(),
             url: "http://127.0.0.1:8080".to_owned(),
+            openid: None,
         };
         let router = super::router(state, &access);
         Self {

@@ -11,12 +11,15 @@ use switchyard_core::secret::Secret;
 use switchyard_engine::access::{DevelopmentKeys, InstallationVault, UserSecret};
 use switchyard_engine::engine::Engine;
 use switchyard_system::clock::Clock;
+use switchyard_system::ids::Ids;
 use switchyard_users::{
     Acceptance, Channel, NewInvitation, Options, Origin, Role, Sealer, SecondFactor, Users,
 };
+use url::Url;
 
 use crate::config::Settings;
 use crate::console;
+use crate::openid::{Provider, ProviderOptions};
 use crate::state::ConsoleAccess;
 
 /// Secrets of second factors, sealed by the vault of the installation.
@@ -56,16 +59,55 @@ pub async fn access(engine: &Engine, settings: &Settings) -> anyhow::Result<Opti
                 true => SecondFactor::Optional,
                 false => SecondFactor::ByRole,
             },
+            provider_second_factor: counts_second_factor(settings),
+            password_beside_provider: settings.openid.password_sign_in,
             sandbox_retention: engine.settings().sandbox_retention,
             ..Options::default()
         },
     );
     let users = users.await.context("cannot read the users")?;
     tokio::spawn(housekeeping(users.clone(), engine.clock().clone()));
+    let openid = provider(settings, engine.clock(), engine.ids())?;
     Ok(Some(ConsoleAccess {
         users,
         url: settings.console_url(),
+        openid,
     }))
+}
+
+fn counts_second_factor(settings: &Settings) -> bool {
+    let openid = &settings.openid;
+    !openid.second_factor_amr.is_empty() || !openid.second_factor_acr.is_empty()
+}
+
+/// The OpenID Connect provider of the settings. `None`: there is none.
+pub(crate) fn provider(
+    settings: &Settings,
+    clock: &Clock,
+    ids: &Ids,
+) -> anyhow::Result<Option<Provider>> {
+    let openid = &settings.openid;
+    let (Some(issuer), Some(client_id)) = (&openid.issuer, &openid.client_id) else {
+        return Ok(None);
+    };
+    let secret = settings.openid_secret();
+    let secret = secret.context("openid.client_secret_file cannot be read")?;
+    let host = Url::parse(issuer).ok();
+    let host = host.and_then(|url| Some(url.host_str()?.to_owned()));
+    let options = ProviderOptions {
+        issuer: issuer.clone(),
+        client_id: client_id.clone(),
+        client_secret: secret,
+        name: openid.name.clone().or(host).unwrap_or_default(),
+        scopes: openid.scopes.clone(),
+        second_factor_amr: openid.second_factor_amr.clone(),
+        second_factor_acr: openid.second_factor_acr.clone(),
+        trusts_email: openid.trust_email,
+        return_url: format!("{}{}", settings.console_url(), console::OPENID_RETURN),
+        https_only: !settings.development,
+    };
+    let provider = Provider::new(options, clock.clone(), ids.clone());
+    Ok(Some(provider.context("the HTTP client of the provider")?))
 }
 
 /// Deletes what has expired, at once and then once an hour until the server ends.
@@ -149,7 +191,6 @@ const PURGE: Duration = Duration::from_secs(60 * 60);
 mod tests {
     use switchyard_core::time::Timestamp;
     use switchyard_store::Store;
-    use switchyard_system::ids::Ids;
 
     use super::*;
 

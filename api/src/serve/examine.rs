@@ -70,6 +70,10 @@ fn files(settings: &Settings, faults: &mut Faults) {
     if let Some(file) = &settings.server.geoip_file {
         opened("server.geoip_file", GeoIp::open(file).map(drop), faults);
     }
+    if let Err(why) = settings.openid_secret() {
+        let text = format!("openid.client_secret_file cannot be read: {why}");
+        faults.add("openid.client_secret_file", weight_of(&why), text);
+    }
     if let Some(folder) = &settings.service.icons {
         opened("service.icons", MethodIcons::read(folder).map(drop), faults);
     }

@@ -57,6 +57,7 @@ use crate::operations::{self, DiskReserve, Draining, Operations, StopSignals, Su
 use crate::state::ApiState;
 use admission::Totals;
 use backups::{BackupContents, Schedule};
+pub(crate) use console::provider as openid_provider;
 use copy::RunningCopy;
 use listeners::Listeners;
 

@@ -423,6 +423,24 @@ pub const RECENT_AUTHENTICATION: Duration = Duration::from_secs(10 * 60);
 pub const SECOND_FACTOR_WINDOW: Duration = Duration::from_secs(10 * 60);
 /// Sign-ins that wait for a second factor. Each needs a correct password; the oldest is dropped.
 pub const PENDING_SIGN_INS: usize = 10_000;
+/// Time from the start of a sign-in by an OpenID Connect provider to the return from it.
+pub const OPENID_WINDOW: Duration = Duration::from_secs(10 * 60);
+/// Sign-ins at the provider in memory, in total and of one client address. They need no password,
+/// so the oldest of the same address is dropped first; several users may share an address.
+pub const OPENID_SIGN_INS: usize = 10_000;
+pub const OPENID_SIGN_INS_PER_ADDRESS: usize = 100;
+/// Time for all requests to the provider in one step of a sign-in: people wait for it.
+pub const OPENID_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of a response of the provider: metadata, keys, tokens. They have 1 to 20 KiB.
+pub const OPENID_RESPONSE_BYTES: usize = 256 * 1024;
+/// Age at which the metadata and the keys of the provider are fetched again.
+pub const OPENID_METADATA_AGE: Duration = Duration::from_secs(60 * 60);
+/// Minimum interval between two fetches of the keys because a token names an unknown one.
+pub const OPENID_KEYS_INTERVAL: Duration = Duration::from_secs(60);
+/// Exchanges of codes at the provider at once: a flood of returns is not passed on to it.
+pub const OPENID_EXCHANGES: usize = 32;
+/// Clock difference between this machine and the provider that a new authentication may have.
+pub const OPENID_CLOCK_SKEW: Duration = Duration::from_secs(30);
 /// Recovery codes of a user, each for one sign-in without the authenticator.
 pub const RECOVERY_CODES: usize = 10;
 /// Validity of single-use links: people read an invitation days later, a reset at once.

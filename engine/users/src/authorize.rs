@@ -100,7 +100,7 @@ impl Users {
         let set = self.set();
         let live = set.session_by_hash(&hash).ok_or(Refusal::NotSignedIn)?;
         let user = set.users.get(&live.session.user);
-        let user = user.filter(|user| user.is_active() && !self.lacks_totp(user));
+        let user = user.filter(|user| user.is_active() && self.is_enough(&live.session, user));
         let user = user.ok_or(Refusal::NotSignedIn)?;
         if live.is_expired(now) {
             return Err(Refusal::NotSignedIn);
@@ -126,7 +126,7 @@ impl Users {
         let set = self.set();
         let live = set.token_by_hash(&hash).ok_or(Refusal::NotSignedIn)?;
         let user = set.users.get(&live.token.user);
-        let user = user.filter(|user| user.is_active() && !self.lacks_totp(user));
+        let user = user.filter(|user| user.is_active() && self.has_factors(user));
         let user = user.ok_or(Refusal::NotSignedIn)?;
         if now >= live.token.expires_at {
             return Err(Refusal::NotSignedIn);
@@ -269,22 +269,33 @@ impl Users {
         let now = self.0.clock.now();
         let set = self.set();
         let user = set.users.get(&who.user.id);
-        let user = user.filter(|user| user.is_active() && !self.lacks_totp(user));
+        let user = user.filter(|user| user.is_active());
         let user = user.ok_or(Refusal::NotSignedIn)?;
         let is_live = match &who.via {
-            Via::Session(session) => set
-                .sessions
-                .get(&session.id)
-                .is_some_and(|live| live.session.user == user.id && !live.is_expired(now)),
-            Via::Token(token) => set
-                .tokens
-                .get(&token.id)
-                .is_some_and(|live| live.token.user == user.id && now < live.token.expires_at),
+            Via::Session(session) => set.sessions.get(&session.id).is_some_and(|live| {
+                let is_own = live.session.user == user.id;
+                is_own && !live.is_expired(now) && self.is_enough(&live.session, user)
+            }),
+            Via::Token(token) => set.tokens.get(&token.id).is_some_and(|live| {
+                let is_own = live.token.user == user.id;
+                is_own && now < live.token.expires_at && self.has_factors(user)
+            }),
         };
         match is_live {
             true => Ok(user.clone()),
             false => Err(Refusal::NotSignedIn),
         }
+    }
+
+    /// Whether the sign-in of a session had the factors that its user needs by now.
+    fn is_enough(&self, session: &Session, user: &User) -> bool {
+        let of_provider = session.provider_factor && self.0.options.provider_second_factor;
+        of_provider || !self.lacks_totp(user)
+    }
+
+    /// Whether the user has the second factor that they need, here or at the provider.
+    fn has_factors(&self, user: &User) -> bool {
+        !self.lacks_totp(user) || self.has_provider_factor(user)
     }
 
     /// Checks that the session was authenticated recently, if the action needs it.

@@ -18,9 +18,11 @@ mod authorize;
 mod batch_retention;
 mod change;
 mod error;
+mod identity;
 mod invite;
 mod link;
 mod log;
+mod openid;
 mod password;
 mod payout_batch;
 mod payout_batches;
@@ -52,9 +54,11 @@ pub use self::audit::{
 };
 pub use self::authorize::{Identity, Permit, Via};
 pub use self::error::UsersError;
+pub use self::identity::ProviderIdentity;
 pub use self::invite::{Acceptance, NewInvitation};
 pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};
+pub use self::openid::{IdentityRefusal, ProviderConfirmation, ProviderSignIn};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
 pub use self::payout_batch::{
     BATCH_PROPOSAL, BatchId, BatchLine, BatchState, NewBatch, NotABatch, PayoutBatch,
@@ -69,7 +73,7 @@ pub use self::role::{
 };
 pub use self::second_factor::FirstSetup;
 pub use self::session::{NewSession, Session, csrf_token, is_csrf_token};
-pub use self::sign_in::{Factors, SignIn};
+pub use self::sign_in::{Factors, FirstFactor, SignIn};
 pub use self::token::{NewUserToken, UserToken};
 pub use self::totp::{RecoveryCodes, TotpSetup};
 pub use self::user::{Membership, User, UserState};

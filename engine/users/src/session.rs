@@ -31,6 +31,9 @@ pub struct Session {
     pub authenticated_at: Timestamp,
     pub address: Option<IpAddr>,
     pub user_agent: String,
+    /// Whether the second factor of the sign-in was one of the OpenID Connect provider.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) provider_factor: bool,
 }
 
 /// New session with its token, which is not stored.
@@ -101,6 +104,7 @@ mod tests {
             authenticated_at: Timestamp::from_seconds(0),
             address: None,
             user_agent: String::new(),
+            provider_factor: false,
         }
     }
 

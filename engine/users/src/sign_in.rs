@@ -44,9 +44,18 @@ pub enum SignIn {
 /// Factors of a user who signs in again within a session.
 #[derive(Clone, Debug)]
 pub struct Factors {
-    pub password: Secret<String>,
+    pub first: FirstFactor,
     /// Code of the authenticator or a recovery code; needed by users who have one.
     pub code: Option<String>,
+}
+
+/// First factor of a user who signs in again within a session.
+#[derive(Clone, Debug)]
+pub enum FirstFactor {
+    Password(Secret<String>),
+    /// Token of a new authentication at the OpenID Connect provider, from
+    /// [`Users::reauthenticate_with_identity`].
+    Provider(Secret<String>),
 }
 
 impl Users {
@@ -64,7 +73,8 @@ impl Users {
         let user = self.user_by_email(email).filter(|user| user.is_active());
         let stored = user.as_ref().and_then(|it| it.credentials.password.clone());
         let is_correct = self.0.hasher.verify(password, stored).await;
-        let Some(user) = user.filter(|_| is_correct) else {
+        let user = user.filter(|user| is_correct && !self.is_without_password(user));
+        let Some(user) = user else {
             let known = self.user_by_email(email).map(|user| user.id);
             self.record_failure("sign_in", email, known, origin).await?;
             return Ok(SignIn::Refused);
@@ -117,8 +127,7 @@ impl Users {
         let email = user.email.clone();
         let begun = self.begin_try(&email, &who.origin);
         let counted = begun.map_err(UsersError::TooMany)?;
-        let stored = user.credentials.password.clone();
-        if !self.0.hasher.verify(factors.password, stored).await {
+        if !self.is_first_factor(&user, &factors.first).await {
             self.record_wrong_factor(who, "reauthenticate").await?;
             return Err(UsersError::WrongFactor);
         }
@@ -138,8 +147,32 @@ impl Users {
             return Err(UsersError::WrongFactor);
         };
         let session = self.renew_session(gate, changed, old, who).await?;
+        if let FirstFactor::Provider(token) = &factors.first {
+            self.0.pending.lock().remove(token.expose());
+        }
         self.0.sign_ins.refund(counted);
         Ok(session)
+    }
+
+    /// Whether the first factor of a new authentication is right. The password alone is not, for a
+    /// user whose second factor is that of the provider.
+    async fn is_first_factor(&self, user: &User, given: &FirstFactor) -> bool {
+        match given {
+            FirstFactor::Password(password) => {
+                let stored = user.credentials.password.clone();
+                let is_correct = self.0.hasher.verify(password.clone(), stored).await;
+                is_correct && !self.needs_provider(user)
+            }
+            FirstFactor::Provider(token) => {
+                let found = self.pending_sign_in(token.expose());
+                user.has_totp() && found.is_ok_and(|(found, _)| found.user == user.id)
+            }
+        }
+    }
+
+    /// Whether the user can only sign in again by the provider.
+    pub fn needs_provider(&self, user: &User) -> bool {
+        self.is_without_password(user) || self.lacks_totp(user)
     }
 
     /// Ends the session of the request.
@@ -294,13 +327,27 @@ impl Users {
     pub(crate) async fn open_session(
         &self,
         gate: WriteGuard,
+        user: User,
+        origin: &Origin,
+        entries: Vec<NewEntry>,
+    ) -> Result<NewSession, UsersError> {
+        self.open_session_with(gate, user, origin, entries, false)
+            .await
+    }
+
+    /// The same; `provider_factor`: the second factor was one of the OpenID Connect provider.
+    pub(crate) async fn open_session_with(
+        &self,
+        gate: WriteGuard,
         mut user: User,
         origin: &Origin,
         mut entries: Vec<NewEntry>,
+        provider_factor: bool,
     ) -> Result<NewSession, UsersError> {
         let now = gate.now();
         user.last_sign_in_at = Some(now);
-        let (token, session) = self.new_session(user.id, origin);
+        let (token, mut session) = self.new_session(user.id, origin);
+        Arc::make_mut(&mut session).provider_factor = provider_factor;
         let mut batch = Batch::new();
         rows::put(&mut batch, Kind::User, user.id, &user)?;
         rows::put(&mut batch, Kind::Session, session.id, &*session)?;
@@ -326,7 +373,7 @@ impl Users {
     }
 
     /// Replaces a session by one with a new token.
-    async fn renew_session(
+    pub(crate) async fn renew_session(
         &self,
         gate: WriteGuard,
         user: User,
@@ -334,12 +381,15 @@ impl Users {
         who: &Identity,
     ) -> Result<NewSession, UsersError> {
         let (token, mut session) = self.new_session(user.id, &who.origin);
-        let created = {
+        let before = {
             let set = self.set();
-            set.sessions.get(&old).map(|live| live.session.created_at)
+            set.sessions.get(&old).map(|live| live.session.clone())
         };
+        let before = before.ok_or(Refusal::NotSignedIn)?;
+        let renewed = Arc::make_mut(&mut session);
         // The longest duration of a session counts from the sign-in.
-        Arc::make_mut(&mut session).created_at = created.ok_or(Refusal::NotSignedIn)?;
+        renewed.created_at = before.created_at;
+        renewed.provider_factor = before.provider_factor;
         let mut batch = Batch::new();
         rows::put(&mut batch, Kind::User, user.id, &user)?;
         rows::delete(&mut batch, Kind::Session, old);
@@ -373,6 +423,7 @@ impl Users {
             authenticated_at: now,
             address: origin.address,
             user_agent: shortened_user_agent(&origin.user_agent),
+            provider_factor: false,
         };
         (token, Arc::new(session))
     }

@@ -241,6 +241,10 @@ impl Users {
         }
         let mut changed = user.clone();
         changed.state = state;
+        if state == UserState::Disabled {
+            // After the user is enabled, the next sign-in by the provider binds an identity again.
+            changed.credentials.identity = None;
+        }
         let entry = permit
             .entry(user.id)
             .changing(json!({ "state": user.state }), json!({ "state": state }));

@@ -9,6 +9,7 @@ use switchyard_core::language::Language;
 use switchyard_core::time::Timestamp;
 
 use crate::error::UsersError;
+use crate::identity::BoundIdentity;
 use crate::password::PasswordHash;
 use crate::role::{Role, requires_totp};
 use crate::totp::StoredTotp;
@@ -61,6 +62,9 @@ impl UserState {
 pub(crate) struct Credentials {
     pub password: Option<PasswordHash>,
     pub totp: Option<StoredTotp>,
+    /// Identity at the OpenID Connect provider by which the user has signed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<BoundIdentity>,
     /// Raised when the password, the second factor, a role or the state changes. A sign-in that
     /// began under an earlier value fails.
     pub version: u64,
@@ -99,6 +103,15 @@ impl User {
 
     pub fn has_totp(&self) -> bool {
         self.credentials.totp.is_some()
+    }
+
+    /// Whether the user has signed in by the OpenID Connect provider.
+    pub fn has_identity(&self) -> bool {
+        self.credentials.identity.is_some()
+    }
+
+    pub(crate) fn bound_identity(&self) -> Option<&BoundIdentity> {
+        self.credentials.identity.as_ref()
     }
 
     /// Recovery codes that were not used yet.

@@ -48,6 +48,10 @@ pub struct Options {
     pub issuer: String,
     pub password_cost: PasswordCost,
     pub second_factor: SecondFactor,
+    /// Whether a second factor of the OpenID Connect provider counts.
+    pub provider_second_factor: bool,
+    /// Whether users who have signed in by the provider may use their password as well.
+    pub password_beside_provider: bool,
     /// Time after its end at which a sandbox batch of payouts is deleted: that of its payouts.
     pub sandbox_retention: Duration,
 }
@@ -69,6 +73,8 @@ impl Default for Options {
             issuer: "Switchyard".to_owned(),
             password_cost: PasswordCost::default(),
             second_factor: SecondFactor::ByRole,
+            provider_second_factor: false,
+            password_beside_provider: true,
             sandbox_retention: SANDBOX_RETENTION,
         }
     }

@@ -293,6 +293,18 @@ pub const ADVICE: &[(&str, &[&str])] = &[
         &["values of the exchange rate feed are no rates"],
     ),
     (
+        "Run `switchyard doctor`; compare the settings `[openid]` with those of the provider",
+        &[
+            "failed to reach the identity provider",
+            "identity provider sent an unusable answer",
+        ],
+    ),
+    (
+        "A user began to sign in under another host name, or a link of a sign-in was passed on: \
+         look for abuse if it repeats",
+        &["sign-in by the identity provider returned in another browser"],
+    ),
+    (
         "Expected at the first start only: otherwise stop, and mount the data folder",
         &["made a new, empty store"],
     ),

@@ -87,6 +87,7 @@ pub(super) const USERS: &[Uses] = &[
         ],
     ),
     ("error", &["password", "refusal"]),
+    ("identity", &[]),
     (
         "invite",
         &[
@@ -103,6 +104,22 @@ pub(super) const USERS: &[Uses] = &[
     ),
     ("link", &["role", "user"]),
     ("log", &["audit", "error", "users"]),
+    (
+        "openid",
+        &[
+            "audit",
+            "authorize",
+            "error",
+            "identity",
+            "pending",
+            "refusal",
+            "rows",
+            "session",
+            "sign_in",
+            "user",
+            "users",
+        ],
+    ),
     ("password", &[]),
     ("payout_batch", &[]),
     (
@@ -180,7 +197,7 @@ pub(super) const USERS: &[Uses] = &[
     ("throttle", &["user"]),
     ("token", &["role"]),
     ("totp", &[]),
-    ("user", &["error", "password", "role", "totp"]),
+    ("user", &["error", "identity", "password", "role", "totp"]),
     (
         "user_tokens",
         &[
@@ -334,6 +351,7 @@ pub(super) const API: &[Uses] = &[
             "frame",
             "key_changes",
             "merchant",
+            "openid",
             "operations",
             "operator",
             "pages",
@@ -385,6 +403,7 @@ pub(super) const API: &[Uses] = &[
         ],
     ),
     ("openapi", &["envelope", "error"]),
+    ("openid", &[]),
     ("operations", &["bearer", "config"]),
     (
         "operator",
@@ -442,6 +461,7 @@ pub(super) const API: &[Uses] = &[
             "docs",
             "error",
             "geoip",
+            "openid",
             "operations",
             "operator",
             "payout_batches",
@@ -452,7 +472,7 @@ pub(super) const API: &[Uses] = &[
         ],
     ),
     ("slashes", &["error", "frame"]),
-    ("state", &["geoip", "operations"]),
+    ("state", &["geoip", "openid", "operations"]),
     ("to_end", &["error"]),
     ("user_mail", &["state"]),
     (

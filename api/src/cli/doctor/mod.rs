@@ -152,14 +152,16 @@ impl Doctor {
         let mut findings = local::disk(settings, server);
         findings.extend(local::backups(settings, server));
         let hosts = gateways::hosts(server);
-        let (clock, public, smtp) = tokio::join!(
+        let (clock, public, smtp, openid) = tokio::join!(
             clock::check(self.time_source.as_ref(), settings, &hosts),
             network::public(settings),
             network::smtp(settings),
+            network::openid(settings),
         );
         findings.push(clock);
         findings.extend(public);
         findings.extend(smtp);
+        findings.extend(openid);
         findings
     }
 }
@@ -167,7 +169,15 @@ impl Doctor {
 /// Advice on what this user may not read.
 const AS_SERVER: &str = "Run doctor as the user that runs the server.";
 /// Checks that need complete settings.
-const OF_SETTINGS: [&str; 6] = ["disk", "backup", "clock", "dns", "public api", "mail"];
+const OF_SETTINGS: [&str; 7] = [
+    "disk",
+    "backup",
+    "clock",
+    "dns",
+    "public api",
+    "mail",
+    "openid",
+];
 
 /// Address of the operators' listener: that of the command line, or of the settings. Settings that
 /// this user may not read may have another one than the default.

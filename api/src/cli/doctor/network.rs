@@ -7,6 +7,7 @@ use switchyard_core::time::Timestamp;
 use switchyard_engine::mail;
 use switchyard_system::clock::Clock;
 use switchyard_system::egress;
+use switchyard_system::ids::Ids;
 use url::Url;
 
 use super::Finding;
@@ -14,6 +15,7 @@ use super::certificate::{CertificateFault, valid_until};
 use super::server;
 use crate::cli::init::reachable;
 use crate::config::Settings;
+use crate::serve::openid_provider;
 
 /// The public URL: its name, its certificate, and whether it shows what is for operators only.
 pub async fn public(settings: &Settings) -> Vec<Finding> {
@@ -81,6 +83,27 @@ pub async fn smtp(settings: &Settings) -> Vec<Finding> {
         ),
     });
     findings
+}
+
+/// The OpenID Connect provider: its metadata and keys.
+pub async fn openid(settings: &Settings) -> Option<Finding> {
+    let check = "openid";
+    let issuer = settings.openid.issuer.as_ref()?;
+    // A fault of the settings or of the secret's file is a problem of theirs.
+    let provider = openid_provider(settings, &Clock::wall(), &Ids::system());
+    let provider = provider.ok().flatten()?;
+    Some(match provider.check().await {
+        Ok(()) => Finding::ok(check, format!("{issuer} answers with metadata and keys.")),
+        Err(why) => Finding::problem(
+            check,
+            format!(
+                "{issuer} cannot be used to sign in: {}.",
+                why.trim_end_matches('.')
+            ),
+            "Compare openid.issuer with the issuer in the provider's metadata, and check the \
+             firewall. Users sign in with their passwords until it works.",
+        ),
+    })
 }
 
 async fn resolved(host: &str, port: u16) -> Result<Vec<String>, String> {

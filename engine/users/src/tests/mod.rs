@@ -5,6 +5,7 @@ mod audit;
 mod batches;
 mod crash;
 mod links;
+mod openid;
 mod properties;
 mod second_factor;
 mod sessions;

@@ -309,7 +309,7 @@ async fn re_authentication_takes_all_factors_and_gives_a_new_token() {
     };
     assert_eq!(keys(&who).err(), Some(Refusal::NeedsRecentAuthentication));
     let factors = |code: Option<String>| Factors {
-        password: Secret::from(PASSWORD),
+        first: FirstFactor::Password(Secret::from(PASSWORD)),
         code,
     };
     let without = world.users.reauthenticate(&who, factors(None)).await;
@@ -377,7 +377,7 @@ async fn wrong_codes_and_passwords_within_a_session_are_recorded() {
     let wrong = world.users.confirm_setup(&who, "000000").await;
     assert!(matches!(wrong, Err(UsersError::WrongFactor)));
     let factors = Factors {
-        password: Secret::from("wrong password"),
+        first: FirstFactor::Password(Secret::from("wrong password")),
         code: None,
     };
     let wrong = world.users.reauthenticate(&who, factors).await;
@@ -441,7 +441,7 @@ async fn re_authentication_without_a_second_factor_takes_the_password() {
     world.clock.advance(10 * MINUTE);
     let who = world.identity(&token).unwrap();
     let factors = |password: &str| Factors {
-        password: Secret::from(password),
+        first: FirstFactor::Password(Secret::from(password)),
         code: None,
     };
     let change = |who: &Identity| {
@@ -476,7 +476,7 @@ async fn wrong_re_authentications_slow_down_and_end_no_session() {
     let mut delayed = false;
     for _ in 0..5 {
         let factors = Factors {
-            password: Secret::from("wrong password"),
+            first: FirstFactor::Password(Secret::from("wrong password")),
             code: None,
         };
         match world.users.reauthenticate(&who, factors).await {
@@ -495,7 +495,7 @@ async fn a_recovery_code_re_authenticates_once() {
     let ada = world.owner("ada@example.com", ACME).await;
     let (_, first) = set_up(&world, "ada@example.com").await;
     let factors = || Factors {
-        password: Secret::from(PASSWORD),
+        first: FirstFactor::Password(Secret::from(PASSWORD)),
         code: Some(first.codes.0[0].expose().clone()),
     };
     let who = world.identity(&first.session.token).unwrap();

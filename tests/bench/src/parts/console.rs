@@ -112,6 +112,7 @@ async fn console(bench: &TestEngine) -> Result<SocketAddr> {
     let access = ConsoleAccess {
         users,
         url: "http://127.0.0.1".to_owned(),
+        openid: None,
     };
     let state = ApiState::new(engine.clone(), HttpSettings::default());
     bare::serve(switchyard::console::router(state, &access)).await
