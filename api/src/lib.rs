@@ -12,6 +12,7 @@ pub mod cli;
 pub mod client;
 pub mod config;
 pub mod console;
+mod customers;
 mod docs;
 pub mod envelope;
 pub mod error;

@@ -1,6 +1,8 @@
 //! Masks of personal data for readers whose role does not include the action `view_personal_data`,
 //! and of routing for those without `view_routing`.
 
+use switchyard_gateway_host::origin_of;
+
 use crate::operator::contract::attempts::Attempt;
 use crate::operator::contract::timeline::{Event, TimelineEntry};
 use crate::operator::contract::transactions::{
@@ -84,7 +86,7 @@ fn mask_text(text: &mut String) {
     *text = masked(text);
 }
 
-fn mask_customer(customer: &mut Customer) {
+pub fn mask_customer(customer: &mut Customer) {
     for name in [&mut customer.first_name, &mut customer.last_name] {
         let initial = name.chars().next().map(|first| format!("{first}."));
         *name = initial.unwrap_or_default();
@@ -155,12 +157,6 @@ fn mask_entry(entry: &mut TimelineEntry) {
             callback.request = None;
         }
     }
-}
-
-/// Scheme and host of an address: paths name phone numbers.
-fn origin_of(url: &str) -> String {
-    let origin = url::Url::parse(url).map(|url| url.origin().ascii_serialization());
-    origin.unwrap_or_default()
 }
 
 #[cfg(test)]

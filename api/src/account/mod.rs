@@ -13,6 +13,7 @@ mod audit;
 mod auth;
 mod batches;
 pub mod contract;
+mod customers;
 mod deliveries;
 mod keys;
 mod openapi;
@@ -20,6 +21,7 @@ mod own;
 mod payouts;
 mod place;
 mod profile;
+mod routing;
 mod settings;
 mod sign_in;
 mod statistics;
@@ -62,11 +64,13 @@ fn of_users() -> OpenApiRouter<ApiState> {
         .merge(profile::routes())
         .merge(tokens::routes())
         .merge(transactions::routes())
+        .merge(customers::routes())
         .merge(statistics::routes())
         .merge(payouts::routes())
         .merge(batches::routes())
         .merge(approvals::routes())
         .merge(keys::routes())
+        .merge(routing::routes())
         .merge(webhooks::routes())
         .merge(deliveries::routes())
         .merge(settings::routes())

@@ -21,10 +21,12 @@ use crate::operator::openapi::{self, Rules};
     tags(
         (name = "Own", description = "The sender: sessions and API tokens."),
         (name = "Transactions", description = "Payments and payouts."),
+        (name = "Customers", description = "Customers and their personal data."),
         (name = "Payouts", description = "Orders of payouts."),
         (name = "Approvals", description = "Changes that a second person approves."),
         (name = "Keys", description = "API keys of apps."),
         (name = "Webhooks", description = "Webhooks, their deliveries and resending."),
+        (name = "Routing", description = "Connections and routing rules, which operators change."),
         (name = "Settings", description = "Settings of apps."),
         (name = "Team", description = "Members of an account and their roles."),
         (name = "Audit", description = "Audit log of an account."),
@@ -77,6 +79,7 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
         codes.extend(match tag {
             "Keys" | "Webhooks" => vec![ErrorCode::ResourceChanged, ErrorCode::LimitReached],
             "Transactions" => vec![ErrorCode::TransitionRefused],
+            "Customers" => vec![ErrorCode::ResourceChanged],
             "Approvals" => of_payouts(&[ErrorCode::TransitionRefused]),
             "Payouts" => of_payouts(&[
                 ErrorCode::SecondPersonNeeded,

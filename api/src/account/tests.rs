@@ -17,7 +17,7 @@ use switchyard_core::ids::{AccountId, AppId, DeliveryId, UserId};
 use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
 use switchyard_core::transaction::ClientContext;
-use switchyard_engine::access::{KeyKind, NewWebhook, WebhookOptions};
+use switchyard_engine::access::{KeyKind, NewConnection, NewWebhook, WebhookOptions};
 use switchyard_engine::engine::NewPayment;
 use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::Gateways;
@@ -361,11 +361,25 @@ impl World {
             options: WebhookOptions::default(),
         });
         let webhook = webhook.await.unwrap();
+        let connection = access.create_connection(NewConnection {
+            app,
+            environment: Environment::Sandbox,
+            gateway: "acme".to_owned(),
+            account_name: "Main".to_owned(),
+            methods: Some(vec!["mtn_bj".to_owned()]),
+            config: json!({}),
+        });
+        let connection = connection.await.unwrap().id;
+        let payment = self.payment(key.secret.expose()).await;
+        let stored = self.test.engine.transaction(payment.parse().unwrap());
+        let customer = stored.await.unwrap().unwrap().customer.id;
         vec![
             ("{account}", account.to_string()),
             ("{app}", app.to_string()),
             ("{environment}", "sandbox".to_owned()),
-            ("{transaction}", self.payment(key.secret.expose()).await),
+            ("{transaction}", payment),
+            ("{customer}", customer.to_string()),
+            ("{connection}", connection.to_string()),
             ("{key}", key.key.id.to_string()),
             ("{webhook}", webhook.id.to_string()),
             ("{delivery}", DeliveryId::new(app.ulid()).to_string()),

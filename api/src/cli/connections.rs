@@ -315,7 +315,7 @@ fn parse_config(config: &str) -> anyhow::Result<Map<String, Value>> {
     read.context("--config is no JSON object: it looks like {\"api_key\": \"…\"}")
 }
 
-const COLUMNS: &[Column<Connection>] = &[
+pub const COLUMNS: &[Column<Connection>] = &[
     ("id", |one| cell(&one.id)),
     ("environment", |one| cell(&one.environment)),
     ("gateway", |one| cell(&one.gateway)),

@@ -190,7 +190,8 @@ const UNSAFE: &[(&str, &str)] = &[
         "openid.issuer is not",
     ),
     (
-        "[openid]\nclient_secret = 'hunter2'\nclient_secret_file = 'y'",
+        "[openid]\nissuer = 'https://i.example'\nclient_id = 'x'\nclient_secret = 'hunter2'\n\
+         client_secret_file = 'y'",
         "keep one of them",
     ),
     (

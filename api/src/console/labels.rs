@@ -2,7 +2,7 @@
 
 use switchyard_core::directory::Directory;
 use switchyard_core::money::Amount;
-use switchyard_core::transaction::{Kind, State, TakenBack, Transaction};
+use switchyard_core::transaction::{Customer, Kind, State, TakenBack, Transaction};
 
 use super::case_names::attention_name;
 use super::text::Text;
@@ -140,8 +140,10 @@ pub fn method_name(directory: &Directory, kind: Kind, code: &str, text: Text) ->
 }
 
 /// Name of the customer; initials for readers who may not see personal data.
-pub fn customer_name(tx: &Transaction, may_see: bool) -> String {
-    let customer = &tx.customer;
+pub fn customer_name(customer: &Customer, may_see: bool, text: Text) -> String {
+    if customer.email.is_empty() {
+        return text.say("console-customer-erased");
+    }
     let initial = |name: &str| name.chars().next().map(|first| format!("{first}."));
     match may_see {
         true => format!("{} {}", customer.first_name, customer.last_name),

@@ -363,7 +363,7 @@ fn row(page: &Page, tx: &Transaction) -> Row {
         href: page.in_scope(&format!("{}/{}", segment(tx.kind()), tx.id)),
         sum: Sum::new(tx.amount, text),
         badge: labels::badge(tx, text),
-        customer: labels::customer_name(tx, page.may(Action::ViewPersonalData)),
+        customer: labels::customer_name(&tx.customer, page.may(Action::ViewPersonalData), text),
         detail: labels::detail(tx, text),
         method: labels::method(tx, page.state.engine().directory(), text),
         iso: tx.created_at.to_string(),

@@ -8,6 +8,7 @@
 //! GET  /console/apps/{app}/{environment}/home               numbers, charts, what needs attention
 //! GET  /console/apps/{app}/{environment}/payments[/{id}|.csv]  and …/payouts, …/payouts/new,
 //!      …/payouts/batches[/{batch}]
+//! GET  /console/apps/{app}/{environment}/customers[/{customer}[/export|/erase]]
 //! GET  /console/apps/{app}/{environment}/keys[/new|/{key}]  and …/webhooks[/new|/{webhook}]
 //! GET  /console/apps/{app}/{environment}/connections[/new|/{connection}]
 //! GET  /console/apps/{app}/{environment}/routing[/edit]
@@ -31,6 +32,7 @@ mod case_names;
 mod confirm;
 mod connections;
 mod cookies;
+mod customers;
 mod developers;
 mod export;
 mod forgotten;
@@ -141,6 +143,7 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
             get(transaction::payout).post(actions::payout),
         )
         .merge(home_pages())
+        .merge(customer_pages())
         .merge(developer_pages())
         .merge(connection_pages())
         .merge(approval_pages())
@@ -166,7 +169,7 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
 fn openid_pages() -> Router<ConsoleState> {
     Router::new()
         .route("/console/sign-in/openid", get(openid::get))
-        .route(OPENID_RETURN, get(openid::back))
+        .route("/console/sign-in/openid/return", get(openid::back))
         .route("/console/confirm/openid", get(openid::get_confirm))
 }
 
@@ -180,6 +183,26 @@ fn home_pages() -> Router<ConsoleState> {
         .route(
             "/console/apps/{app}/{environment}/payouts.csv",
             get(export::payouts),
+        )
+}
+
+fn customer_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route(
+            "/console/apps/{app}/{environment}/customers",
+            get(customers::list),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/customers/{customer}",
+            get(customers::get),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/customers/{customer}/export",
+            get(customers::export),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/customers/{customer}/erase",
+            get(customers::get_erase).post(customers::erase),
         )
 }
 

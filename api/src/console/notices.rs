@@ -36,6 +36,7 @@ const NOTICES: &[(&str, bool)] = &[
     ("cancelled", false),
     ("cancel-asked", false),
     ("not-possible", true),
+    ("erased", false),
     ("withdrawn", false),
     ("removed", false),
     ("factor-removed", false),

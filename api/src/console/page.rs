@@ -530,6 +530,7 @@ impl Page {
                 },
             ]);
             let more = [
+                (Action::ViewPayments, "customers", "i-person"),
                 (Action::ViewConnections, "connections", "i-bolt"),
                 (Action::ViewRouting, "routing", "i-payouts"),
                 (Action::ViewAppSettings, "settings", "i-settings"),

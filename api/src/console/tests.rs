@@ -519,6 +519,7 @@ const COMPOSED_MESSAGES: &[&str] = &[
     "console-connections",
     "console-routing",
     "console-home",
+    "console-openid-",
     "console-installation",
     "console-gateways",
     "console-cases",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use switchyard_core::language::Language;
 use switchyard_core::money::Amount;
-use switchyard_core::transaction::Transaction;
+use switchyard_core::transaction::{OperatorEvent, Transaction};
 use switchyard_engine::callback::CallbackState;
 
 use super::case_names::case_name_by_id;
@@ -238,6 +238,10 @@ fn later_event_statement(event: &Event, text: Text) -> Statement {
             plain("i-out", "console-event-submission-resumed", String::new())
         }
         Event::CallOffStarted { .. } => plain("i-out", "console-event-call-off", none()),
+        Event::OperatorActed {
+            act: OperatorEvent::ErasedPersonalData,
+            ..
+        } => plain("i-person", "console-event-data-erased", none()),
         Event::OperatorActed { note, .. } => plain(
             "i-person",
             "console-event-operator-acted",

@@ -41,6 +41,8 @@ struct Shown {
     entries: Vec<Entry>,
     rows: Vec<Row>,
     customer: Vec<Row>,
+    /// Page of the customer. `None`: the personal data was erased.
+    customer_page: Option<String>,
     ids: Vec<Row>,
     metadata: Vec<Row>,
     checkout: Option<String>,
@@ -138,6 +140,7 @@ fn view(page: &Page, tx: &Transaction, entries: Vec<Entry>, may_see: bool) -> Sh
         entries,
         rows: money_rows(tx, text),
         customer: customer(tx, text, may_see),
+        customer_page: customer_page(page, tx),
         ids: ids(tx, text),
         metadata: tx
             .metadata
@@ -247,15 +250,21 @@ fn customer(tx: &Transaction, text: Text, may_see: bool) -> Vec<Row> {
         true => value.to_owned(),
         false => labels::masked(value),
     };
-    let name = labels::customer_name(tx, may_see);
-    let mut rows = vec![
-        row(text.say("console-name-of-customer"), name),
-        row(text.say("console-email"), shown(&customer.email)),
-    ];
+    let name = labels::customer_name(customer, may_see, text);
+    let mut rows = vec![row(text.say("console-name-of-customer"), name)];
+    if !customer.email.is_empty() {
+        rows.push(row(text.say("console-email"), shown(&customer.email)));
+    }
     if let Some(phone) = &customer.phone {
         rows.push(row(text.say("console-phone"), shown(phone)));
     }
     rows
+}
+
+fn customer_page(page: &Page, tx: &Transaction) -> Option<String> {
+    let customer = &tx.customer;
+    let is_known = !customer.email.is_empty();
+    is_known.then(|| page.in_scope(&format!("customers/{}", customer.id)))
 }
 
 fn ids(tx: &Transaction, text: Text) -> Vec<Row> {

@@ -46,7 +46,7 @@ use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use error::Refused;
-pub use routing::{check_rules, connection_health, owner, replace_rules};
+pub use routing::{check_rules, connection_health, owner, replace_rules, version_of};
 pub use transactions::full_view;
 pub use trigger::TRIGGERS;
 

@@ -10,6 +10,8 @@
 //! the start time, the operation and the call of the exchange, and no call overwrites the rows of
 //! another.
 
+mod erase;
+
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,6 +19,8 @@ use switchyard_gateway::wire::{EffectError, HttpRequest, HttpResponse, Sent};
 
 use switchyard_core::journal::{self as rules, Row, Tally};
 pub use switchyard_core::journal::{Recovered, Stage};
+
+pub use self::erase::{erase_calls, origin_of};
 
 use super::redact::Redactor;
 use switchyard_core::ids::{AttemptId, TransactionId};

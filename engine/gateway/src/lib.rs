@@ -68,7 +68,8 @@ use self::inspect::Inspected;
 pub use self::inspect::{Inspection, Refused};
 use self::journal::JournalWriter;
 pub use self::journal::{
-    Journal, ProviderCall, Recovered, Stage, note_unknown, provider_calls, recover, recovered_state,
+    Journal, ProviderCall, Recovered, Stage, erase_calls, note_unknown, origin_of, provider_calls,
+    recover, recovered_state,
 };
 use self::life::Lifecycle;
 #[cfg(any(feature = "simulation", feature = "fuzzing"))]

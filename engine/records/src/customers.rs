@@ -112,7 +112,7 @@ pub async fn register(
     })
 }
 
-async fn load(
+pub(super) async fn load(
     store: &Store,
     (app, environment): (AppId, Environment),
     id: CustomerId,
@@ -135,6 +135,21 @@ pub(super) async fn email_of(
     Ok(stored.map(|stored| stored.customer.email))
 }
 
+/// The customer with an e-mail address.
+pub(super) async fn id_of_email(
+    store: &Store,
+    (app, environment): (AppId, Environment),
+    email: &str,
+) -> Result<Option<CustomerId>, RecordError> {
+    let index = keys::email(app, environment, email);
+    let Some(known) = store.get(Table::Index, &index).await? else {
+        return Ok(None);
+    };
+    let entry = IndexEntry::read(&known);
+    let entry = entry.ok_or_else(|| RecordError::damaged("customer with e-mail", email))?;
+    Ok(Some(entry.id))
+}
+
 /// A customer's row.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Stored {
@@ -147,7 +162,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    fn at(customer: Customer, seen_at: Timestamp) -> Self {
+    pub fn at(customer: Customer, seen_at: Timestamp) -> Self {
         Self {
             customer,
             seen_at: Some(seen_at),

@@ -7,7 +7,9 @@
 
 mod cases;
 mod counts;
+mod customer_rows;
 mod customers;
+mod erase;
 pub mod format;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -21,7 +23,11 @@ mod timers;
 mod transactions;
 
 pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
+pub use customer_rows::{
+    CustomerQuery, StoredCustomer, customer, customer_with_email, customers, delete_customer,
+};
 pub use customers::{NewCustomer, Registered, register};
+pub use erase::{erase, needs_personal_data};
 pub use list::{ListQuery, Listing, begun_since, list, older};
 pub use names::new_names;
 pub use names::{Name, all_with_id, attempt_named, attempts_with_id, is_named, provider_ids};

@@ -4,7 +4,7 @@ use super::match_pending::{change, have_another_look};
 use super::row::{self, Callback, CallbackKey, CallbackState};
 use crate::engine::{Engine, EngineError};
 use switchyard_core::ids::{CallbackId, ConnectionId, TransactionId};
-use switchyard_store::{Direction, Table};
+use switchyard_store::{Batch, Direction, Table};
 
 /// Query for callbacks of a connection, newest first.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,26 @@ impl Engine {
             Some(callback) => Ok(Some(callback)),
             None => Ok(row::load(self.store(), which).await?),
         }
+    }
+
+    /// Deletes the callbacks of a transaction that are not queued.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written, or one of them changed meanwhile.
+    pub(crate) async fn delete_callbacks_about(
+        &self,
+        transaction: TransactionId,
+    ) -> Result<(), EngineError> {
+        let all = self.callbacks_about(transaction).await?;
+        let done = |one: &&Callback| one.state != CallbackState::Waiting;
+        for callback in all.iter().filter(done) {
+            let mut batch = Batch::new();
+            row::delete(&mut batch, callback);
+            self.store().commit(batch).await?;
+            self.callbacks()
+                .keep(callback.connection, callback.state, false);
+        }
+        Ok(())
     }
 
     /// Callbacks of a transaction, oldest first.

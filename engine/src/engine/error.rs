@@ -3,6 +3,7 @@
 use super::fields::FieldProblem;
 use crate::access::AccessError;
 use crate::quota::{Exceeded, QuotaError};
+use crate::webhook::{EraseError, LogError};
 use switchyard_core::money::Currency;
 use switchyard_core::transaction::Refusal;
 use switchyard_records::RecordError;
@@ -96,6 +97,19 @@ impl From<CommitError> for EngineError {
             CommitError::Conflict => {
                 Self::Unavailable("too many changes of one transaction at once".to_owned())
             }
+        }
+    }
+}
+
+impl From<EraseError> for EngineError {
+    fn from(error: EraseError) -> Self {
+        match error {
+            EraseError::Commit(error) => error.into(),
+            EraseError::Log(LogError::Store(error)) => error.into(),
+            EraseError::Log(LogError::Unreadable(_)) => Self::Damaged(RecordError::Damaged {
+                what: "delivery log",
+                id: "of a webhook".to_owned(),
+            }),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod availability;
 mod confirm;
 mod connections;
+mod customers;
 mod error;
 mod fields;
 mod hold_report;
@@ -32,6 +33,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{broadcast, watch};
 
 pub use confirm::ConfirmRequest;
+pub use customers::{ErasedCustomer, Erasure};
 pub use error::EngineError;
 pub use fields::FieldProblem;
 pub use hold_report::{

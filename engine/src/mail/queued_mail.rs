@@ -442,7 +442,8 @@ fn recipient<'a>(
         }
         MailTo::Customer if settings.notify_customer => (
             Recipient::Customer,
-            Some(customer.as_str()),
+            // Empty once the personal data was erased.
+            Some(customer.as_str()).filter(|address| !address.is_empty()),
             payers_language,
         ),
         MailTo::Merchant | MailTo::Customer | MailTo::MerchantAboutCase(_) => return None,

@@ -426,7 +426,7 @@ pub(super) fn failed_key(webhook: WebhookId, at: Timestamp, id: DeliveryId) -> K
     of_webhook(FAILED, webhook).with(at).with(id)
 }
 
-fn json(value: &impl Serialize) -> Vec<u8> {
+pub(super) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("structs of strings and numbers always print")
 }
 

@@ -15,6 +15,7 @@
 //! The queues are in the store; memory holds windows on them. A lost nudge delays a webhook but
 //! does not lose it: sweeps find the row.
 
+mod erase;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod log;
@@ -34,12 +35,15 @@ mod signing;
 mod tests;
 mod tried;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::ArbiterHandle;
 use tokio::runtime::Handle;
+use ulid::Ulid;
 
+pub use self::erase::EraseError;
 pub use self::log::{
     Attempt, Delivery, DeliveryChange, DeliveryStatus, LogError, Response, Timing,
 };
@@ -56,6 +60,7 @@ pub use self::signing::{service_signature, standard_signature};
 use self::tried::TriedEvents;
 use crate::access::Access;
 use crate::queue::{Queue, QueueContext, QueueSnapshot};
+use switchyard_core::environment::Environment;
 use switchyard_core::ids::{DeliveryId, TransactionId, WebhookId};
 use switchyard_core::limits::DELIVERY_ATTEMPTS_EXAMINED;
 use switchyard_core::time::Timestamp;
@@ -208,6 +213,25 @@ impl Webhooks {
     ) -> Result<MissedReplay, ReplayError> {
         self.0.replays.pass(webhook, self.0.clock.now())?;
         missing::replay_missing(&self.0, webhook, since, after).await
+    }
+
+    /// Ulids of the transactions with events that are still to be sent to a webhook.
+    pub async fn waiting(&self, webhook: WebhookId) -> Result<BTreeSet<Ulid>, LogError> {
+        erase::waiting(&self.0, webhook).await
+    }
+
+    /// Erases the description of the customer from the bodies that were sent to a webhook about
+    /// these transactions.
+    ///
+    /// # Errors
+    /// When the log cannot be read or written, or a delivery changed meanwhile. A part may be
+    /// erased then.
+    pub async fn erase_bodies(
+        &self,
+        of: (WebhookId, Environment),
+        transactions: &BTreeSet<TransactionId>,
+    ) -> Result<(), EraseError> {
+        erase::erase_bodies(&self.0, of, transactions).await
     }
 
     /// Deletes the log of sandbox deliveries before `before`, live attempts past the retention of

@@ -149,6 +149,13 @@ pub fn read_key(key: &[u8]) -> Option<(WebhookId, Timestamp)> {
     Some((key.take()?, key.take()?))
 }
 
+/// Ulid of the transaction in the key of a row.
+pub fn transaction_in(key: &[u8]) -> Option<Ulid> {
+    let mut key = KeyReader::of(PREFIX, key)?;
+    let (_, _): (WebhookId, Timestamp) = (key.take()?, key.take()?);
+    key.take()
+}
+
 fn key(webhook: WebhookId, due: Timestamp, transaction: Ulid, sequence: u8) -> Key {
     let webhook = Key::of(PREFIX).with(webhook);
     webhook.with(due).with(transaction).with(sequence)

@@ -294,6 +294,7 @@ pub(super) const API: &[Uses] = &[
             "app_facts",
             "bearer",
             "client",
+            "customers",
             "envelope",
             "error",
             "export",
@@ -346,6 +347,7 @@ pub(super) const API: &[Uses] = &[
         &[
             "app_facts",
             "client",
+            "customers",
             "error",
             "export",
             "frame",
@@ -363,6 +365,7 @@ pub(super) const API: &[Uses] = &[
             "user_mail",
         ],
     ),
+    ("customers", &["operator", "privacy"]),
     (
         "docs",
         &["account", "error", "frame", "openapi", "operator", "state"],

@@ -4,8 +4,10 @@
 pub mod approvals;
 pub mod audit;
 pub mod batches;
+pub mod customers;
 pub mod own;
 pub mod payouts;
+pub mod routing;
 pub mod settings;
 pub mod team;
 pub mod transactions;

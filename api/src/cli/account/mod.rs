@@ -4,10 +4,12 @@
 //! never from an argument, which other users of the machine could read.
 
 mod approvals;
+mod customers;
 mod keys;
 mod own;
 mod payouts;
 mod profile;
+mod routing;
 mod settings;
 mod team;
 mod transactions;
@@ -74,6 +76,9 @@ enum Command {
     Transactions(transactions::Transactions),
     /// Show numbers, rates and sums of payments or payouts
     Statistics(transactions::Statistics),
+    /// Show, export and erase what is stored about customers
+    #[command(subcommand)]
+    Customers(customers::Customers),
     /// Order payouts
     #[command(subcommand)]
     Payouts(payouts::Payouts),
@@ -83,6 +88,11 @@ enum Command {
     /// Manage API keys
     #[command(subcommand)]
     Keys(keys::Keys),
+    /// Show connections
+    #[command(subcommand)]
+    Connections(routing::Connections),
+    /// Show the routing rules
+    Routing(routing::Routing),
     /// Manage webhooks, and send events again
     #[command(subcommand)]
     Webhooks(webhooks::Webhooks),
@@ -127,9 +137,12 @@ impl Account {
             Command::Tokens(tokens) => tokens.run(session).await,
             Command::Transactions(transactions) => transactions.run(session).await,
             Command::Statistics(statistics) => statistics.run(session).await,
+            Command::Customers(customers) => customers.run(session).await,
             Command::Payouts(payouts) => payouts.run(session).await,
             Command::Approvals(approvals) => approvals.run(session).await,
             Command::Keys(keys) => keys.run(session).await,
+            Command::Connections(connections) => connections.run(session).await,
+            Command::Routing(routing) => routing.run(session).await,
             Command::Webhooks(webhooks) => webhooks.run(session).await,
             Command::Settings(settings) => settings.run(session).await,
             Command::Team(team) => team.run(session).await,

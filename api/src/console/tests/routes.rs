@@ -80,8 +80,11 @@ impl World {
             config: serde_json::json!({}),
         });
         let payment = self.payment_with(key.secret.expose()).await;
+        let stored = self.test.engine.transaction(payment.parse().unwrap());
+        let customer = stored.await.unwrap().unwrap().customer.id;
         [
             ("{id}", payment),
+            ("{customer}", customer.to_string()),
             ("{key}", key.key.id.to_string()),
             ("{webhook}", webhook.await.unwrap().id.to_string()),
             ("{connection}", connection.await.unwrap().id.to_string()),

@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod callbacks;
 pub mod cases;
 pub mod connections;
+pub mod customers;
 pub mod gateways;
 pub mod hold;
 pub mod keys;

@@ -61,7 +61,7 @@ texts! {
     /// again.
     AfterCancel = ["cancel", "choose_again"];
     /// Intervention of an operator.
-    OperatorAct = ["checked", "resolved", "closed_case", "cancelled"];
+    OperatorAct = ["checked", "resolved", "closed_case", "cancelled", "erased_personal_data"];
     /// State of a callback.
     CallbackState = callback::CallbackState::ALL.map(callback::CallbackState::as_str);
     /// Name of an event that webhooks receive.

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use self::health::{connection_health, owner};
-pub use self::rules::{check_rules, replace_rules};
+pub use self::rules::{check_rules, replace_rules, version_of};
 use super::contract::routing::NamedConnection;
 use crate::state::ApiState;
 

@@ -34,12 +34,23 @@ pub async fn show(
     let access = state.engine().access();
     access.app(app).ok_or_else(|| not_found("app"))?;
     let environment = which.environment.unwrap_or(Environment::Sandbox);
-    let versions = access.routing_versions(app, environment);
-    let wanted = |rules: &&std::sync::Arc<access::RoutingRules>| {
-        which.version.is_none_or(|version| version == rules.version)
-    };
+    let view = version_of(&state, app, environment, which.version)?;
+    ok("Routing rules fetched successfully", &view)
+}
+
+/// A version of the rules of an app, with the list of all versions. `version`: `None` for the
+/// active one.
+pub fn version_of(
+    state: &ApiState,
+    app: AppId,
+    environment: Environment,
+    version: Option<u64>,
+) -> Result<RoutingRules, Refused> {
+    let versions = state.engine().access().routing_versions(app, environment);
+    let wanted =
+        |rules: &&Arc<access::RoutingRules>| version.is_none_or(|version| version == rules.version);
     let found = versions.iter().find(wanted);
-    if found.is_none() && which.version.is_some() {
+    if found.is_none() && version.is_some() {
         return Err(not_found("version of the rules").into());
     }
     let kept = versions.iter().map(|rules| RulesVersion {
@@ -50,11 +61,10 @@ pub async fn show(
         Some(rules) => RoutingRules::from(&**rules),
         None => never(app, environment),
     };
-    let view = RoutingRules {
+    Ok(RoutingRules {
         versions: Some(kept.collect()),
         ..rules
-    };
-    ok("Routing rules fetched successfully", &view)
+    })
 }
 
 /// Replace the routing rules of an app

@@ -72,6 +72,9 @@ pub enum OperatorEvent {
     Resolved,
     ClosedCase,
     Cancelled,
+    /// The personal data of the customer was erased. No command leads to it: the erasure itself
+    /// writes it.
+    ErasedPersonalData,
 }
 
 /// Statement of an operator that an attempt moved no money that settles its transaction.
