@@ -122,10 +122,13 @@ test('a user confirms at the provider, and not as another account', async (t) =>
   await signIn(page, server, 'olivia');
   await page.goto(`${server.base}/console/confirm?next=/console/account`);
   await page.getByRole('link', { name: 'Confirm with Example Ltd' }).click();
+  // The provider ends the session of the first account before it begins another one.
   await logIn(page, 'other-olivia');
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('belongs to another user').waitFor();
   await page.getByRole('link', { name: 'Confirm with Example Ltd' }).click();
   await logIn(page, 'olivia');
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByText('owner@example.com').first().waitFor();
   assert.equal(new URL(page.url()).pathname, '/console/account');
 });

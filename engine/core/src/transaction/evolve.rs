@@ -157,10 +157,9 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             keep(&mut attempt.provider_id, provider_id);
             if let Some(amount) = received {
                 charges::apply_pending(attempt, *amount);
-                if amount.minor() > 0 {
-                    attempt.money_reported_at = Some(now);
-                }
             }
+            let has_come = received.is_some_and(|received| received.minor() > 0);
+            keep(&mut attempt.money_reported_at, &has_come.then_some(now));
             keep(&mut attempt.provider_status, provider_status);
             keep_action(attempt, payer_action);
             if let Some(state) = gateway_state {

@@ -132,10 +132,15 @@ fn is_more(attempt: &Attempt, id: Option<&str>, received: Option<Amount>) -> boo
     let mut own =
         recorded().filter(|charge| is_total && id.is_some() && charge.id.as_deref() == id);
     if let Some(own) = own.find_map(|charge| charge.amount) {
-        return received.minor() > 0 && !(received <= own);
+        return is_beyond(received, &[own]);
     }
-    let with_fee = attempt.with_payer_fee();
-    received.minor() > 0 && !(received <= captured || with_fee.is_some_and(|most| received <= most))
+    let with_fee = attempt.with_payer_fee().unwrap_or(captured);
+    is_beyond(received, &[captured, with_fee])
+}
+
+/// Whether money is more than each of these amounts, or in another currency.
+fn is_beyond(received: Amount, known: &[Amount]) -> bool {
+    received.minor() > 0 && !known.iter().any(|amount| received <= *amount)
 }
 
 /// The provider has an attempt that counted as not sent, or that a person called failed. It may
