@@ -38,7 +38,7 @@ struct Export {
 
 /// Part of the file that comes next.
 enum Next {
-    Head(KnownCustomer),
+    Head(Box<KnownCustomer>),
     Rows {
         before: Option<TransactionId>,
         is_first: bool,
@@ -64,7 +64,7 @@ pub fn export(
         owner,
         customer: id,
         with_routing,
-        next: Next::Head(stored.into()),
+        next: Next::Head(Box::new(stored.into())),
     };
     let parts = try_unfold(export, |mut export| async move {
         let part = export.next().await;

@@ -301,8 +301,7 @@ fn decode_attempt(read: &mut Reader<'_>, number: usize) -> Attempt {
     let (captured, received) = (sum(), sum());
     let charges: Vec<_> = (0..read.byte()).map(|_| read_charge(read)).collect();
     let further_ids = decoded_ids(read.byte());
-    let (resumed, resumed_at, codes) = (read.byte(), read.byte(), read.byte());
-    let call_off = read.byte();
+    let [resumed, resumed_at, codes, call_off] = [(); 4].map(|()| read.byte());
     let remaining = (0..read.byte()).map(|_| candidate(read.byte()));
     let at = |is_set: bool| is_set.then(earlier);
     Attempt {
