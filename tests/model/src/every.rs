@@ -78,13 +78,14 @@ fn replayed(tx: &Transaction, events: &[Event], as_stored: bool) -> Option<Promi
     for event in events {
         direct = evolve(direct, event, NOW);
     }
-    // Reports after the end change the charges and ids, as they add cases, a person's check changes the
-    // times of queries, and nothing changes anything else.
+    // Reports after the end change the charges, ids and the time of the latest one, as they add cases, a
+    // person's check changes the times of queries, and nothing changes anything else.
     let attempts = |tx: &Transaction| {
         let mut attempts = tx.attempts.clone();
         for attempt in &mut attempts {
             attempt.charges.clear();
             attempt.further_ids.clear();
+            attempt.money_reported_at = None;
             (attempt.last_query_at, attempt.next_query_at) = (None, None);
         }
         attempts
