@@ -100,6 +100,11 @@ fn decide_named(
             }
         }
         Outcome::Declined(decline) => declined(tx, attempt, decline, context),
+        Outcome::NotSent { .. }
+            if has_ended && attempt.was_seen() && !money_was_reported(tx, attempt) =>
+        {
+            declined(tx, attempt, expired(), context)
+        }
         Outcome::NotSent { why } => not_sent(tx, attempt, why, context),
         Outcome::Pending { received, .. }
             if has_ended && !is_money(received) && !money_was_reported(tx, attempt) =>
@@ -176,6 +181,14 @@ fn too_little(
     };
     let is_gone = |part: Amount| is_taken_back || (is_of(part, true) && !is_of(part, false));
     let earlier = attempt.received.filter(|part| !is_gone(*part));
+    // Beside other charges, only that of the report's id is meant.
+    let is_its = |one: &&Charge| !one.is_taken_back && one.id == *provider_id;
+    let its = attempt
+        .charges
+        .iter()
+        .filter(|_| provider_id.is_some())
+        .find(is_its);
+    let earlier = its.and_then(|charge| charge.amount).or(earlier);
     let mut after = attempt.clone();
     after.provider_id = provider_id.clone().or(after.provider_id);
     if let Some(received) = *received {
@@ -249,7 +262,13 @@ fn still_pending(
     else {
         return Vec::new();
     };
+    // A query in progress is older than this report of money.
+    let is_latest = is_money(received)
+        && attempt
+            .last_query_at
+            .is_some_and(|asked| Some(asked) >= attempt.money_reported_at);
     let unchanged = attempt.state == AttemptState::Pending
+        && !is_latest
         && (provider_id.is_none() || provider_id == attempt.provider_id)
         && (payer_action.is_none() || payer_action == attempt.payer_action)
         && (provider_status.is_none() || provider_status == attempt.provider_status)
@@ -348,7 +367,16 @@ pub(super) fn not_sent(
     // A provider that took it and later does not know it contradicts itself. That proves nothing:
     // it is queried again.
     if attempt.was_seen() || money_was_reported(tx, attempt) {
-        return Vec::new();
+        let doubt = UnknownReason {
+            why: format!("{why} The provider named the attempt in a report."),
+            gateway_state: None,
+            cut_off: false,
+            poll_after: None,
+        };
+        return match attempt.state {
+            AttemptState::Started => in_doubt(attempt, doubt, context),
+            _ => Vec::new(),
+        };
     }
     let ended = Event::AttemptNotSent {
         attempt: attempt.id,

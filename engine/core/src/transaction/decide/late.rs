@@ -56,13 +56,17 @@ pub(super) fn decide(
             received,
             ..
         } if answer::is_money(received) => {
+            let is_more = is_more(attempt, provider_id.as_deref(), received);
             let id = report.as_ref().and_then(MoneyReport::provider_id);
             let id = id.map(str::to_owned);
             let success = Success {
                 provider_status,
                 ..Success::of(attempt, provider_id.or(id), received)
             };
-            part(tx, attempt, success, report, context)
+            match is_more {
+                true => contradicting(tx, attempt, &success, true, context),
+                false => part(tx, attempt, success, report, context),
+            }
         }
         // A decline by the provider is final. A person can be mistaken.
         Outcome::Pending { provider_id, .. }
@@ -84,16 +88,18 @@ fn is_repetition(attempt: &Attempt, outcome: &Outcome) -> bool {
             let mut about = attempt.charges.iter().filter(is_about);
             about.all(|one| !one.is_recorded && !one.is_taken_back) && report.is_repeated(attempt)
         }
-        Some(MoneyReport::Part {
-            amount,
-            ref provider_id,
-        }) if is_more(attempt, provider_id.as_deref(), Some(amount)) => false,
+        Some(MoneyReport::Part { amount, .. })
+            if is_more(attempt, outcome.provider_id(), Some(amount)) =>
+        {
+            false
+        }
         Some(report) => report.is_repeated(attempt),
         None => false,
     }
 }
 
-/// A part of the money for an ended attempt, `success.captured` of it.
+/// A part of the money for an ended attempt, `success.captured` of it, that is not more than is
+/// known.
 fn part(
     tx: &Transaction,
     attempt: &Attempt,
@@ -101,16 +107,13 @@ fn part(
     report: Option<MoneyReport>,
     context: &Context,
 ) -> Vec<Event> {
-    let id = success.provider_id.as_deref();
-    if is_more(attempt, id, success.captured) {
-        return contradicting(tx, attempt, &success, true, context);
-    }
     // A smaller sum than the known one is an older report.
     let known = report.and_then(|report| charges::amount_after(attempt, &report));
     success.captured = known.or(success.captured);
     success.before = None;
     match attempt.state {
         AttemptState::Succeeded => {
+            let id = success.provider_id.as_deref();
             let mut about = attempt.charges.iter().filter(|charge| charge.is_under(id));
             let is_back = about.any(|charge| charge.is_taken_back) || tx.is_taken_back(attempt);
             contradicting(tx, attempt, &success, is_back, context)

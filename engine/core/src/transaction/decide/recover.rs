@@ -22,7 +22,8 @@ pub(super) fn decide(
     if tx.state.is_final() || attempt.state != AttemptState::Started {
         return Ok(Vec::new());
     }
-    if let Some(gateway_state) = sent {
+    // A report that names the attempt shows that a request has left, whatever the journal has.
+    if let Some(gateway_state) = sent.or(attempt.was_seen().then_some(None)) {
         let doubt = UnknownReason {
             why: "the engine stopped while the provider was being called".to_owned(),
             gateway_state,

@@ -4,7 +4,7 @@
 use super::fixtures::*;
 use crate::ids::AttemptId;
 use crate::limits::FURTHER_IDS;
-use crate::transaction::{AttemptState, Command, Decline, Outcome, Refusal, Verdict};
+use crate::transaction::{Action, AttemptState, Command, Decline, Outcome, Refusal, Verdict};
 
 fn identify(world: &World, id: &str) -> Command {
     Command::Identify {
@@ -100,4 +100,54 @@ fn an_attempt_that_a_verified_report_named_does_not_count_as_not_sent() {
     assert_eq!(world.tx.attempts.len(), 1, "no second submission");
     let unsent = resolve(Some(attempt), Verdict::NeverSent);
     assert_eq!(world.apply(unsent), Err(Refusal::ProviderHasIt));
+}
+
+/// An attempt that the provider named before its submission came back.
+fn named_while_away() -> (World, AttemptId) {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(ending(route(2), 60))).unwrap();
+    let attempt = world.current();
+    let named = identify(&world, "P9");
+    world.apply(named).unwrap();
+    (world, attempt)
+}
+
+#[test]
+fn a_named_attempt_is_in_doubt_when_its_submission_says_that_nothing_was_sent() {
+    for is_held_back in [false, true] {
+        let (mut world, attempt) = named_while_away();
+        match is_held_back {
+            true => {
+                let why = "The gateway must not be called.".to_owned();
+                world.apply(Command::Withhold { attempt, why }).unwrap();
+            }
+            false => drop(world.answer(not_sent()).unwrap()),
+        }
+        assert_eq!(world.tx.attempts[0].state, AttemptState::InDoubt);
+        assert_eq!(world.tx.attempts.len(), 1);
+        assert!(world.tx.wake_at().is_some());
+    }
+}
+
+#[test]
+fn a_named_attempt_is_not_submitted_again_after_a_crash() {
+    let (mut world, attempt) = named_while_away();
+    let recover = Command::Recover {
+        attempt,
+        maybe_sent: false,
+        gateway_state: None,
+    };
+    world.apply(recover).unwrap();
+    assert_eq!(world.tx.attempts[0].state, AttemptState::InDoubt);
+    let is_submit = |action: &&Action| matches!(action, Action::Submit { .. });
+    assert_eq!(world.actions.iter().filter(is_submit).count(), 1);
+}
+
+#[test]
+fn a_named_attempt_that_is_not_found_after_its_own_end_is_over() {
+    let (mut world, _) = named_while_away();
+    world.answer(unknown()).unwrap();
+    world.wait(3_600);
+    world.answer(not_sent()).unwrap();
+    assert_eq!(world.tx.attempts[0].state, AttemptState::Declined);
 }

@@ -76,3 +76,25 @@ fn after_an_older_query_the_payer_cannot_give_up_and_a_decline_starts_no_other_a
     world.answer(declined(true)).unwrap();
     assert_eq!(world.tx.attempts.len(), 1);
 }
+
+#[test]
+fn a_repeated_report_of_money_is_later_than_a_query_in_progress() {
+    for repeated in [1_000, 400] {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(2)).unwrap();
+        world.answer(part(1_000)).unwrap();
+        world.wait(300);
+        world.apply(Command::Ask).unwrap();
+        let asked = world.now;
+        world.wait(1);
+        let attempt = world.current();
+        tell(&mut world, attempt, [part(repeated)]);
+        let events = world.events.len();
+        tell(&mut world, attempt, [part(repeated), part(repeated)]);
+        assert_eq!(world.events.len(), events, "one event for each query");
+        finds_nothing(&mut world, asked);
+        assert_eq!(sum(&world), Some(1_000), "{repeated}");
+        world.answer(declined(true)).unwrap();
+        assert_eq!(world.tx.attempts.len(), 1, "{repeated}");
+    }
+}

@@ -67,6 +67,19 @@ fn a_larger_sum_of_one_charge_of_a_total_has_a_case() {
 }
 
 #[test]
+fn a_part_without_an_id_beside_a_total_is_compared_with_the_total() {
+    for (minor, has_case) in [(2_500, false), (1_600, false), (2_600, true)] {
+        let (mut world, attempt) = with_total();
+        let mut report = part(minor);
+        if let Outcome::Pending { provider_id, .. } = &mut report {
+            *provider_id = None;
+        }
+        tell(&mut world, attempt, [report]);
+        assert_eq!(!open_cases(&world).is_empty(), has_case, "{minor}");
+    }
+}
+
+#[test]
 fn money_again_after_the_reversal_of_one_charge_of_a_total_has_a_case_and_a_mail() {
     let (mut world, attempt) = with_total();
     tell(&mut world, attempt, [reversed("P2")]);
@@ -136,4 +149,27 @@ fn an_entry_leaves_no_other_charge_without_an_open_case() {
     enter(&mut world, attempt, 2_600, Some("P2")).unwrap();
     let open = open_cases(&world);
     assert!(open.iter().any(|case| case.1 == Some(900)), "{open:?}");
+}
+
+#[test]
+fn after_the_end_of_an_attempt_each_part_keeps_the_amount_of_its_own_id() {
+    let mut world = World::payment();
+    world.apply(confirm_at(ending(route(1), 60))).unwrap();
+    let attempt = world.current();
+    tell(
+        &mut world,
+        attempt,
+        [part_under("P1", 500), part_under("P2", 600)],
+    );
+    world.wait(3_600);
+    for _ in 0..3 {
+        world.wait(60);
+        for report in [part_under("P1", 500), part_under("P2", 600), pending()] {
+            world.answer(report).unwrap();
+        }
+    }
+    for minor in [500, 600] {
+        let mut open = open_cases(&world).into_iter();
+        assert!(open.any(|case| case.1 == Some(minor)), "{minor}");
+    }
 }
