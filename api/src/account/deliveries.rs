@@ -73,8 +73,8 @@ async fn show(State(state): State<ApiState>, app: InApp) -> Answer {
 
 /// List requests with their responses
 ///
-/// Newest first. Without the action `view_personal_data` requests have no bodies. Action:
-/// `view_webhooks`.
+/// Newest first. Without the action `view_personal_data` requests and responses have no bodies.
+/// Action: `view_webhooks`.
 #[utoipa::path(
     get,
     path = "/apps/{app}/webhooks/{webhook}/attempts",
@@ -92,7 +92,7 @@ async fn attempts(
     let webhook = one_of_app(&state, &app)?.id;
     let mut views = deliveries::requests(&state, webhook, &page).await?;
     if !app.place.may(Action::ViewPersonalData) {
-        views.iter_mut().for_each(|one| one.request_body = None);
+        views.iter_mut().for_each(hide_bodies);
     }
     ok("Attempts fetched successfully", &views)
 }
@@ -167,6 +167,14 @@ async fn resend_missing(
     let view = deliveries::send_missing(&state, webhook, &asked).await?;
     app.place.audit(permit.entry(webhook)).await?;
     ok("Missing deliveries are sent", &view)
+}
+
+/// Receivers may repeat in their responses what was sent.
+fn hide_bodies(attempt: &mut DeliveryAttempt) {
+    attempt.request_body = None;
+    if let Some(response) = &mut attempt.response {
+        response.body.clear();
+    }
 }
 
 /// Bodies of events name customers.

@@ -39,6 +39,8 @@ const NOTICES: &[(&str, bool)] = &[
     ("erased", false),
     ("withdrawn", false),
     ("removed", false),
+    ("user-disabled", false),
+    ("user-enabled", false),
     ("factor-removed", false),
     ("sessions-ended", false),
     ("role-saved", false),

@@ -7,7 +7,8 @@ use axum::response::Response;
 use switchyard_core::ids::{AccountId, LinkId, UserId};
 use switchyard_core::secret::Secret;
 use switchyard_users::{
-    Action, Link, NewInvitation, NewLink, Purpose, Role, Scope as RoleScope, User, UsersError,
+    Action, Link, NewInvitation, NewLink, Purpose, Role, Scope as RoleScope, User, UserState,
+    UsersError,
 };
 
 use super::form::{FieldError, Fields, Sent};
@@ -35,6 +36,7 @@ struct MemberRow {
     has_second_factor: bool,
     seen: String,
     is_own: bool,
+    is_disabled: bool,
 }
 
 struct InvitationRow {
@@ -79,6 +81,8 @@ struct MemberPage {
     list: String,
     member: MemberRow,
     roles: Vec<RoleChoice>,
+    /// Users of the installation are disabled, those of an account are removed from it.
+    is_of_installation: bool,
     error: Option<FieldError>,
 }
 
@@ -244,6 +248,8 @@ pub async fn change_member(page: &Page, id: &str, fields: &mut Fields) -> Result
     let users = page.state.users();
     let (changed, notice) = match fields.text("do") {
         "remove" => (users.remove_member(&permit, user.id).await, "removed"),
+        "disable" => (users.disable(&permit, user.id).await, "user-disabled"),
+        "enable" => (users.enable(&permit, user.id).await, "user-enabled"),
         "factor" => (
             users.remove_second_factor_of(&permit, user.id).await,
             "factor-removed",
@@ -285,6 +291,7 @@ fn member_page(
         list: at(page, ""),
         member: member_row(page, user, role),
         roles: roles(page, role),
+        is_of_installation: account(page).is_none(),
         error,
     };
     page.show(status, &one)
@@ -392,6 +399,7 @@ fn member_row(page: &Page, user: &User, role: Role) -> MemberRow {
             Some(at) => text.language().date(at),
             None => text.say("console-never"),
         },
+        is_disabled: user.state == UserState::Disabled,
         is_own: page.identity().is_some_and(|who| who.user.id == user.id),
     }
 }

@@ -1,6 +1,6 @@
 //! Customers of an app: their list, one by id or e-mail address, and deletion.
 
-use super::customers::{Stored, id_of_email, load};
+use super::customers::{Stored, id_in, load};
 use super::{RecordError, keys};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, CustomerId};
@@ -76,35 +76,44 @@ pub async fn customer_with_email(
     owner: (AppId, Environment),
     email: &str,
 ) -> Result<Option<StoredCustomer>, RecordError> {
-    match id_of_email(store, owner, email).await? {
-        Some(id) => customer(store, owner, id).await,
+    let (app, environment) = owner;
+    let index = keys::email(app, environment, email);
+    match store.get(Table::Index, &index).await? {
+        Some(entry) => customer(store, owner, id_in(&entry, email)?).await,
         None => Ok(None),
     }
 }
 
-/// Adds the deletion of a customer to `batch`, which conflicts when their row changes until then.
+/// Adds the deletion of the e-mail address of a customer to `batch`: later requests with it make
+/// another customer. The commit conflicts when the entry changes until then.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn delete_customer(
+pub async fn forget_email(
     store: &Store,
     batch: &mut Batch,
     (app, environment): (AppId, Environment),
-    id: CustomerId,
+    customer: &Customer,
 ) -> Result<(), RecordError> {
-    let key = keys::customer(app, environment, id);
-    let Some(row) = store.get(Table::Customer, &key).await? else {
+    let index = keys::email(app, environment, &customer.email);
+    let Some(entry) = store.get(Table::Index, &index).await? else {
         return Ok(());
     };
-    let stored: Stored =
-        serde_json::from_slice(&row).map_err(|_| RecordError::damaged("customer", id))?;
-    batch.require_value(Table::Customer, &key, row);
-    batch.delete(Table::Customer, key);
-    batch.delete(
-        Table::Index,
-        keys::email(app, environment, &stored.customer.email),
-    );
+    // It may be that of a customer who came later.
+    if id_in(&entry, &customer.email)? == customer.id {
+        batch.require_value(Table::Index, &index, entry);
+        batch.delete(Table::Index, index);
+    }
     Ok(())
+}
+
+/// Adds the deletion of the row of a customer to `batch`.
+pub fn delete_customer(
+    batch: &mut Batch,
+    (app, environment): (AppId, Environment),
+    id: CustomerId,
+) {
+    batch.delete(Table::Customer, keys::customer(app, environment, id));
 }
 
 impl From<Stored> for StoredCustomer {

@@ -69,6 +69,8 @@ pub async fn register(
         put(batch, owner, Stored::at(customer.clone(), now))?;
         return Ok(Registered { customer });
     };
+    // An erasure deletes the entry first, so that it finds each transaction of the customer.
+    batch.require_value(Table::Index, &index, &known);
     let damaged = || RecordError::damaged("customer with e-mail", &new.email);
     let IndexEntry { id, last } = IndexEntry::read(&known).ok_or_else(damaged)?;
     if let Some(last) = last.filter(|last| last.content == content && !is_stale(last.seen_at, now))
@@ -135,19 +137,11 @@ pub(super) async fn email_of(
     Ok(stored.map(|stored| stored.customer.email))
 }
 
-/// The customer with an e-mail address.
-pub(super) async fn id_of_email(
-    store: &Store,
-    (app, environment): (AppId, Environment),
-    email: &str,
-) -> Result<Option<CustomerId>, RecordError> {
-    let index = keys::email(app, environment, email);
-    let Some(known) = store.get(Table::Index, &index).await? else {
-        return Ok(None);
-    };
-    let entry = IndexEntry::read(&known);
+/// The customer of an entry of the index by e-mail address.
+pub(super) fn id_in(entry: &[u8], email: &str) -> Result<CustomerId, RecordError> {
+    let entry = IndexEntry::read(entry);
     let entry = entry.ok_or_else(|| RecordError::damaged("customer with e-mail", email))?;
-    Ok(Some(entry.id))
+    Ok(entry.id)
 }
 
 /// A customer's row.
@@ -331,6 +325,7 @@ fn put(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::customer_rows::forget_email;
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -364,11 +359,13 @@ mod tests {
         /// The customer as the request sees them, and whether anything was written.
         async fn register(&self, new: NewCustomer, now: Timestamp) -> (Customer, bool) {
             let mut batch = Batch::new();
+            let index = keys::email(self.owner.0, self.owner.1, &new.email);
+            let before = self.store.get(Table::Index, &index).await.unwrap();
             let made = register(&self.store, &mut batch, self.owner, new, now, &self.ids);
             let customer = made.await.unwrap().customer;
-            let wrote = !batch.is_empty();
             self.store.commit(batch).await.unwrap();
-            (customer, wrote)
+            let after = self.store.get(Table::Index, &index).await.unwrap();
+            (customer, before != after)
         }
 
         async fn row(&self, id: CustomerId) -> Stored {
@@ -482,6 +479,34 @@ mod tests {
         fixture.store.commit(batch).await.unwrap();
         let (again, _) = fixture.register(new(None), at(60)).await;
         assert_eq!((again.id, again.created_at), (first.id, first.created_at));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_was_read_before_its_customer_was_forgotten_begins_again() {
+        let fixture = Fixture::open();
+        let (first, _) = fixture.register(new(None), at(0)).await;
+        let (store, owner) = (&fixture.store, fixture.owner);
+        let mut late = Batch::new();
+        register(store, &mut late, owner, new(None), at(60), &fixture.ids)
+            .await
+            .unwrap();
+        let mut batch = Batch::new();
+        forget_email(store, &mut batch, owner, &first)
+            .await
+            .unwrap();
+        store.commit(batch).await.unwrap();
+        assert!(
+            store.commit(late).await.is_err(),
+            "it would name the customer"
+        );
+        let (again, _) = fixture.register(new(None), at(60)).await;
+        assert_ne!(again.id, first.id);
+        // The entry of the other one stays.
+        let mut batch = Batch::new();
+        forget_email(store, &mut batch, owner, &first)
+            .await
+            .unwrap();
+        assert!(batch.is_empty());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Erasure of personal data from the rows of an ended transaction.
 //!
 //! Names, the e-mail address, phone numbers, postal addresses, the recipient, the fields of the
-//! payer, and the address and browser of the client are erased from the snapshot and from each
-//! event. Ids, amounts, times, methods, countries, outcomes, notes of operators and the state that
+//! payer, the address and browser of the client, and the provider's words about a decline are erased
+//! from the snapshot and from each event. Ids, amounts, times, methods, countries, outcomes, notes of operators and the state that
 //! the gateway keeps stay: accounts and late reports of providers need them. So do the description,
 //! the metadata and the return address, which are the merchant's. Left out: calls to providers,
 //! callbacks and deliveries of webhooks, whose modules erase them.
@@ -13,8 +13,8 @@ use super::transactions::{Step, timeline, write};
 use super::{RecordError, keys};
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::{
-    Attempt, ClientContext, Customer, Details, Event, Operator, OperatorEvent, PaymentDetails,
-    PayoutDetails, Recorded, Restriction, Transaction, evolve,
+    Attempt, ClientContext, Customer, Details, Event, Failure, Operator, OperatorEvent,
+    PaymentDetails, PayoutDetails, Recorded, Restriction, State, Transaction, evolve,
 };
 use switchyard_store::{Batch, Store, Table};
 
@@ -38,7 +38,7 @@ pub async fn erase(
 ) -> Result<(), RecordError> {
     let damaged = |_| RecordError::damaged("event of transaction", tx.id);
     for Recorded { version, at, event } in timeline(store, tx.id).await? {
-        let erased = without_personal_data(event.clone());
+        let erased = without_personal_data(tx, event.clone());
         if erased != event {
             let recorded = Recorded {
                 version,
@@ -88,7 +88,7 @@ fn erase_transaction(tx: &mut Transaction) {
         metadata: _,
         details,
         context,
-        state: _,
+        state,
         attempts,
         cases: _,
         created_at: _,
@@ -102,7 +102,25 @@ fn erase_transaction(tx: &mut Transaction) {
     erase_customer(customer);
     erase_details(details);
     erase_context(context);
+    if let State::Failed(failure) = state {
+        erase_failure(failure, attempts);
+    }
     attempts.iter_mut().for_each(erase_attempt);
+}
+
+/// The words of a provider may name the person. Those of an operator stay.
+fn erase_failure(failure: &mut Failure, attempts: &[Attempt]) {
+    let is_said = |attempt: &Attempt| {
+        let decline = attempt
+            .decline
+            .as_ref()
+            .filter(|_| attempt.settled.is_none());
+        decline.is_some_and(|one| one.provider_message.as_ref() == Some(&failure.message))
+    };
+    if attempts.iter().any(is_said) {
+        let reason = failure.reason.as_str().replace('_', " ");
+        failure.message = format!("The provider declined: {reason}.");
+    }
 }
 
 fn erase_customer(customer: &mut Customer) {
@@ -182,7 +200,7 @@ fn erase_attempt(attempt: &mut Attempt) {
         provider_status: _,
         payer_action,
         payer_fee: _,
-        decline: _,
+        decline,
         why: _,
         captured: _,
         received: _,
@@ -198,14 +216,17 @@ fn erase_attempt(attempt: &mut Attempt) {
         codes: _,
         code_away_since: _,
         call_off: _,
-        settled: _,
+        settled,
         gateway_state: _,
         remaining: _,
     } = attempt;
+    if let (Some(decline), None) = (decline, settled) {
+        decline.provider_message = None;
+    }
     (*phone, *fields, *payer_action) = (None, BTreeMap::new(), None);
 }
 
-fn without_personal_data(mut event: Event) -> Event {
+fn without_personal_data(tx: &Transaction, mut event: Event) -> Event {
     match &mut event {
         Event::Confirmed { customer, context } => {
             erase_customer(customer);
@@ -213,10 +234,16 @@ fn without_personal_data(mut event: Event) -> Event {
         }
         Event::AttemptStarted { attempt } => erase_attempt(attempt),
         Event::AttemptPending { payer_action, .. } => *payer_action = None,
+        Event::AttemptDeclined { attempt, decline } => {
+            let declined = tx.attempt(*attempt);
+            if declined.is_none_or(|attempt| attempt.settled.is_none()) {
+                decline.provider_message = None;
+            }
+        }
+        Event::Failed { failure } => erase_failure(failure, &tx.attempts),
         Event::Initiated
         | Event::AttemptInDoubt { .. }
         | Event::AttemptNotSent { .. }
-        | Event::AttemptDeclined { .. }
         | Event::AttemptSucceeded { .. }
         | Event::MoneyReported { .. }
         | Event::AttemptIdentified { .. }
@@ -231,7 +258,6 @@ fn without_personal_data(mut event: Event) -> Event {
         | Event::AttemptAllowed
         | Event::Held
         | Event::Succeeded
-        | Event::Failed { .. }
         | Event::Cancelled { .. }
         | Event::Processed
         | Event::CaseOpened { .. }

@@ -25,6 +25,7 @@ mod transactions;
 pub use cases::{CaseFound, CaseQuery, CasesFound, case, cases, open_cases};
 pub use customer_rows::{
     CustomerQuery, StoredCustomer, customer, customer_with_email, customers, delete_customer,
+    forget_email,
 };
 pub use customers::{NewCustomer, Registered, register};
 pub use erase::{erase, needs_personal_data};

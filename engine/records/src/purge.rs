@@ -1,6 +1,7 @@
 //! Deletion of what sandbox keeps for 90 days only (docs/contract/limits.md). Live rows are never
 //! touched: every key that is looked at begins with an app and the word sandbox.
 
+use super::customer_rows::forget_email;
 use super::customers::Stored;
 use super::{RecordError, cases, counts, keys, list, names, search, statistics, transactions};
 use switchyard_core::environment::Environment;
@@ -158,10 +159,8 @@ async fn purge_customers(store: &Store, app: AppId, before: Timestamp) -> Result
                 let mut batch = Batch::new();
                 batch.require_value(Table::Customer, key.clone(), row);
                 batch.delete(Table::Customer, key);
-                batch.delete(
-                    Table::Index,
-                    keys::email(app, Environment::Sandbox, &customer.email),
-                );
+                let owner = (app, Environment::Sandbox);
+                forget_email(store, &mut batch, owner, customer).await?;
                 gone += u64::from(commit(store, batch).await?);
             }
         }

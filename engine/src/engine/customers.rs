@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Engine, EngineError};
+use crate::mail;
 use crate::webhook::EraseError;
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::{AppId, CustomerId, TransactionId};
@@ -19,7 +20,7 @@ pub struct Erasure {
     /// Number of transactions whose personal data was erased now.
     pub erased: u64,
     /// Transactions that keep their personal data for now: they have not ended, have an open case,
-    /// or their webhooks are still to be sent. At most [`LISTED`].
+    /// or their webhooks or mails are still to be sent. At most [`LISTED`].
     pub kept: Vec<TransactionId>,
     /// Number of the transactions that keep their personal data.
     pub kept_count: u64,
@@ -97,7 +98,7 @@ impl Engine {
     }
 
     /// Erases the personal data of a customer from their ended transactions, the calls to providers
-    /// and the bodies of webhooks about them, deletes the callbacks, and at the end, when no
+    /// and the webhooks and mails about them, deletes the callbacks, and at the end, when no
     /// transaction needs the data any more, the customer. Calling it again continues. `by`: the
     /// person, for the timeline.
     ///
@@ -112,10 +113,16 @@ impl Engine {
         if self.hold().state().is_some() {
             return Ok(ErasedCustomer::Held);
         }
-        if self.customer(owner, id).await?.is_none() {
+        let Some(known) = self.customer(owner, id).await? else {
             return Ok(ErasedCustomer::Unknown);
+        };
+        // From here on no new transaction is of this customer.
+        let mut batch = Batch::new();
+        records::forget_email(self.store(), &mut batch, owner, &known.customer).await?;
+        if !batch.is_empty() {
+            self.store().commit(batch).await?;
         }
-        let waiting = self.with_waiting_webhooks(owner.0).await?;
+        let waiting = self.with_waiting_messages(owner.0).await?;
         let mut erasure = Erasure::default();
         let mut ended = BTreeSet::new();
         for tx in self.all_of_customer(owner, id).await? {
@@ -129,6 +136,7 @@ impl Engine {
         }
         // The transactions are last: they are found by what is erased from them.
         self.erase_webhooks(owner, &ended).await?;
+        mail::erase(self.store(), owner.1, &ended).await?;
         for id in ended {
             self.delete_callbacks_about(id).await?;
             match self.erase_transaction(id, by).await? {
@@ -138,7 +146,7 @@ impl Engine {
         }
         if erasure.kept_count == 0 {
             let mut batch = Batch::new();
-            records::delete_customer(self.store(), &mut batch, owner, id).await?;
+            records::delete_customer(&mut batch, owner, id);
             self.store().commit(batch).await?;
         }
         Ok(ErasedCustomer::Erased(erasure))
@@ -163,9 +171,9 @@ impl Engine {
         }
     }
 
-    /// Ulids of the app's transactions with events that are still to be sent.
-    async fn with_waiting_webhooks(&self, app: AppId) -> Result<BTreeSet<ulid::Ulid>, EngineError> {
-        let mut waiting = BTreeSet::new();
+    /// Ulids of the transactions with webhooks of the app, or mails, that are still to be sent.
+    async fn with_waiting_messages(&self, app: AppId) -> Result<BTreeSet<ulid::Ulid>, EngineError> {
+        let mut waiting = mail::waiting(self.store()).await?;
         for webhook in self.access().webhooks(app)? {
             let of_webhook = self.webhooks().waiting(webhook.id).await;
             waiting.extend(of_webhook.map_err(EraseError::from)?);

@@ -12,6 +12,7 @@
 //! Leaves out: bounces. Mails returned to the sender's address are not processed.
 
 mod account_mail;
+mod erase;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod messages;
@@ -34,6 +35,7 @@ use actix::ArbiterHandle;
 use tokio::runtime::Handle;
 
 pub use self::account_mail::{AccountMail, AccountMailError, AccountMailReason, NewAccountMail};
+pub use self::erase::{erase, waiting};
 pub use self::news::MoneyNews;
 use self::queue::MailQueue;
 pub use self::queued_mail::{Money, OutboxMail, QueuedMail, Recipient, SentMail, enqueue};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use ulid::Ulid;
 
-use super::log::{self, DELIVERY, Delivery, LogError};
+use super::log::{self, ATTEMPT, Attempt, DELIVERY, Delivery, LogError};
 use super::{Shared, WebhookId, row};
 use switchyard_core::environment::Environment;
 use switchyard_core::ids::TransactionId;
@@ -45,6 +45,34 @@ pub(super) async fn erase_bodies(
                 let erased = log::json(&Delivery { body, ..delivery });
                 batch.require_value(Table::Delivery, &key, row);
                 batch.put(Table::Delivery, key, erased);
+            }
+        }
+        if !batch.is_empty() {
+            shared.store.commit(batch).await?;
+        }
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+/// Erases the bodies of the receiver's responses about these transactions: they may repeat what was
+/// sent.
+pub(super) async fn erase_responses(
+    shared: &Shared,
+    (webhook, environment): (WebhookId, Environment),
+    transactions: &BTreeSet<TransactionId>,
+) -> Result<(), EraseError> {
+    let all = log::prefix(ATTEMPT, webhook, environment).range();
+    let mut pages = shared.store.pages(Table::Delivery, all, PAGE);
+    while let Some(rows) = pages.next().await.map_err(LogError::from)? {
+        let mut batch = Batch::new();
+        for (key, row) in rows {
+            let mut attempt: Attempt =
+                serde_json::from_slice(&row).map_err(LogError::Unreadable)?;
+            let is_about = transactions.contains(&attempt.transaction);
+            if let Some(response) = attempt.response.as_mut().filter(|_| is_about) {
+                response.body.clear();
+                batch.put(Table::Delivery, key, log::json(&attempt));
             }
         }
         if !batch.is_empty() {

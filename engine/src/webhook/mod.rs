@@ -221,7 +221,7 @@ impl Webhooks {
     }
 
     /// Erases the description of the customer from the bodies that were sent to a webhook about
-    /// these transactions.
+    /// these transactions, and the bodies of the responses.
     ///
     /// # Errors
     /// When the log cannot be read or written, or a delivery changed meanwhile. A part may be
@@ -231,7 +231,8 @@ impl Webhooks {
         of: (WebhookId, Environment),
         transactions: &BTreeSet<TransactionId>,
     ) -> Result<(), EraseError> {
-        erase::erase_bodies(&self.0, of, transactions).await
+        erase::erase_bodies(&self.0, of, transactions).await?;
+        erase::erase_responses(&self.0, of, transactions).await
     }
 
     /// Deletes the log of sandbox deliveries before `before`, live attempts past the retention of

@@ -22,7 +22,7 @@ use crate::refusal::Refusal;
 use crate::rows::{self, Kind};
 use crate::session::NewSession;
 use crate::sign_in::SignIn;
-use crate::user::{User, UserState, email_key};
+use crate::user::{User, UserState};
 use crate::users::Users;
 use switchyard_system::secrets::random_secret;
 
@@ -82,6 +82,7 @@ impl Users {
             user: user.id,
             version: user.credentials.version,
             since: gate.now(),
+            confirms: None,
         };
         let (mut batch, changed, entries) = bound(&user, identity, origin);
         rows::put(&mut batch, Kind::User, changed.id, &changed)?;
@@ -117,6 +118,7 @@ impl Users {
                 user: user.id,
                 version: user.credentials.version,
                 since: gate.now(),
+                confirms: Some(old),
             };
             self.0.pending.lock().add(token.expose(), checked);
             return Ok(ProviderConfirmation::NeedsCode(token));
@@ -138,6 +140,11 @@ impl Users {
     pub(crate) fn has_provider_factor(&self, user: &User) -> bool {
         let bound = user.bound_identity();
         self.0.options.provider_second_factor && bound.is_some_and(|it| it.has_second_factor)
+    }
+
+    /// Whether the second factor of the user is the provider's, and none is here.
+    pub(crate) fn has_factor_elsewhere(&self, user: &User) -> bool {
+        self.has_provider_factor(user) && self.lacks_totp(user)
     }
 
     fn counts_second_factor(&self, identity: &ProviderIdentity) -> bool {
@@ -183,9 +190,10 @@ fn choose_user<'u>(
         let bound = user.bound_identity();
         bound.is_some_and(|bound| bound.is(identity))
     });
+    // Letters that only look alike in another case are other addresses.
     let of_email = identity.verified_email.as_deref().and_then(|email| {
-        let key = email_key(email);
-        users.values().find(|user| email_key(&user.email) == key)
+        let is_same = |user: &&Arc<User>| user.email.trim().eq_ignore_ascii_case(email.trim());
+        users.values().find(is_same)
     });
     let user = match (bound, of_email) {
         (Some(bound), Some(other)) if bound.id != other.id => {
@@ -278,6 +286,7 @@ mod tests {
             user(3, "cy@example.com", UserState::Invited, None),
             user(4, "dee@example.com", UserState::Disabled, None),
             user(5, "eve@example.com", UserState::Disabled, Some("eve")),
+            user(6, "kirk@example.com", UserState::Active, None),
         ];
         let users: BTreeMap<_, _> = users.into_iter().map(|user| (user.id, user)).collect();
         let identity = ProviderIdentity {
@@ -297,6 +306,13 @@ mod tests {
         let (here, other) = ("https://id.example", "https://other.example");
         for (issuer, subject, email, expected) in [
             (here, "new", Some("ada@EXAMPLE.com"), Ok(1)),
+            // The first letter is the sign of a kelvin.
+            (
+                here,
+                "new",
+                Some("\u{212a}irk@example.com"),
+                Err(UnknownUser),
+            ),
             (here, "bob", None, Ok(2)),
             (here, "bob", Some("bob@example.com"), Ok(2)),
             // The address of the person has changed at the provider.

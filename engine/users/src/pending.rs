@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use switchyard_core::ids::UserId;
+use switchyard_core::ids::{SessionId, UserId};
 use switchyard_core::limits::{PENDING_SIGN_INS, SECOND_FACTOR_WINDOW};
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
@@ -24,6 +24,8 @@ pub(crate) struct PendingSignIn {
     /// Version of the credentials that were checked.
     pub version: u64,
     pub since: Timestamp,
+    /// Session that is confirmed, by a new authentication at the provider. `None`: a sign-in.
+    pub confirms: Option<SessionId>,
 }
 
 /// A new TOTP secret that was shown and not confirmed yet.
@@ -104,6 +106,7 @@ mod tests {
                 user,
                 version: 0,
                 since: start.plus(Duration::from_millis(n)),
+                confirms: None,
             };
             pending.add(&n.to_string(), sign_in);
         }

@@ -139,6 +139,7 @@ impl Users {
             user: user.id,
             version: user.credentials.version,
             since: gate.now(),
+            confirms: None,
         };
         let id = link.id;
         let mut batch = Batch::new();

@@ -244,7 +244,8 @@ impl Action {
     pub const fn needs_person(self) -> bool {
         matches!(
             self,
-            Self::ApproveRefund
+            Self::ErasePersonalData
+                | Self::ApproveRefund
                 | Self::ApprovePayout
                 | Self::ApproveRouting
                 | Self::ApproveResolution

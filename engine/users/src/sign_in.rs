@@ -73,7 +73,10 @@ impl Users {
         let user = self.user_by_email(email).filter(|user| user.is_active());
         let stored = user.as_ref().and_then(|it| it.credentials.password.clone());
         let is_correct = self.0.hasher.verify(password, stored).await;
-        let user = user.filter(|user| is_correct && !self.is_without_password(user));
+        // The password is one factor: a second one of the provider's is not replaced by a new one here.
+        let needs_provider =
+            |user: &User| self.is_without_password(user) || self.has_factor_elsewhere(user);
+        let user = user.filter(|user| is_correct && !needs_provider(user));
         let Some(user) = user else {
             let known = self.user_by_email(email).map(|user| user.id);
             self.record_failure("sign_in", email, known, origin).await?;
@@ -84,6 +87,7 @@ impl Users {
             user: user.id,
             version: user.credentials.version,
             since: self.0.clock.now(),
+            confirms: None,
         };
         self.continue_sign_in(checked, origin).await
     }
@@ -127,7 +131,7 @@ impl Users {
         let email = user.email.clone();
         let begun = self.begin_try(&email, &who.origin);
         let counted = begun.map_err(UsersError::TooMany)?;
-        if !self.is_first_factor(&user, &factors.first).await {
+        if !self.is_first_factor(&user, old, &factors.first).await {
             self.record_wrong_factor(who, "reauthenticate").await?;
             return Err(UsersError::WrongFactor);
         }
@@ -156,7 +160,7 @@ impl Users {
 
     /// Whether the first factor of a new authentication is right. The password alone is not, for a
     /// user whose second factor is that of the provider.
-    async fn is_first_factor(&self, user: &User, given: &FirstFactor) -> bool {
+    async fn is_first_factor(&self, user: &User, session: SessionId, given: &FirstFactor) -> bool {
         match given {
             FirstFactor::Password(password) => {
                 let stored = user.credentials.password.clone();
@@ -164,7 +168,7 @@ impl Users {
                 is_correct && !self.needs_provider(user)
             }
             FirstFactor::Provider(token) => {
-                let found = self.pending_sign_in(token.expose());
+                let found = self.pending(token.expose(), Some(session));
                 user.has_totp() && found.is_ok_and(|(found, _)| found.user == user.id)
             }
         }
@@ -274,7 +278,17 @@ impl Users {
         &self,
         token: &str,
     ) -> Result<(PendingSignIn, Arc<User>), UsersError> {
+        self.pending(token, None)
+    }
+
+    /// What a token stands for: a sign-in, or the confirmation of this session.
+    fn pending(
+        &self,
+        token: &str,
+        confirms: Option<SessionId>,
+    ) -> Result<(PendingSignIn, Arc<User>), UsersError> {
         let found = self.0.pending.lock().get(token, self.0.clock.now());
+        let found = found.filter(|found| found.confirms == confirms);
         let found = found.ok_or(UsersError::SignInExpired)?;
         Ok((found, self.user_at_version(found)?))
     }

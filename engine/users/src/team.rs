@@ -69,6 +69,8 @@ impl Users {
         roles.remove(&account);
         let mut changed = User::clone(&user);
         changed.membership = Membership::Accounts(roles);
+        // After another invitation, the next sign-in by the provider binds an identity again.
+        changed.credentials.identity = None;
         let entry = permit
             .entry(id)
             .changing(json!({ "role": before }), Value::Null);
