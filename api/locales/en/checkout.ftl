@@ -114,7 +114,7 @@ next-test = This is the test gateway. No money moves.
 
 # Wait
 wait-title = We are waiting for your payment
-wait-text = The provider has the payment request; its result is not known yet. This page shows the result automatically.
+wait-text = The provider has the payment request; its result is not known yet. This page shows the result automatically. Please do not pay a second time.
 wait-starting-title = Sending your payment
 wait-starting-text = This takes a few seconds. Please do not pay a second time.
 wait-held-title = We have received money for this payment
@@ -228,7 +228,8 @@ crypto-left = Time left to send:
 crypto-warning = Less than one minute left to send.
 crypto-qr-address = Address only
 crypto-qr-link = Address and amount
-crypto-exact = Send on the network { $chain } only. Another coin, another network or another amount may be lost.
+crypto-exact = Send on the network { $chain } only. Another coin or another network may be lost. If you send less, the payment is not complete until the rest arrives.
+crypto-asked = The provider asks { $amount } for { $worth }.
 crypto-exchange = Sending from an exchange? Many take their fee from the amount or send later. Make sure that { $amount } arrive on { $chain } before the time is over.
 crypto-details = Details of the coin
 crypto-contract = Contract of the token:
@@ -264,6 +265,7 @@ result-expired-held = This payment has ended.
 # Result
 result-success-title = Payment successful
 result-success-text = Your payment to { $merchant } was received. Thank you!
+result-success-test = The test payment to { $merchant } succeeded. No money moved.
 result-review-title = This payment is being reviewed
 case-paid-twice = We have received more than one payment for this order.
 case-surplus = We have received more than was asked.
@@ -323,6 +325,7 @@ reason-other-advice = Choose another method, or ask your provider.
 # Receipt
 receipt-title = Receipt
 receipt-note = Keep this page as your receipt. { $merchant } has received your payment.
+receipt-note-test = This is not a receipt: it was a test, and { $merchant } has received no money.
 
 # Cancel
 cancel-title = Cancel this payment?

@@ -13,7 +13,7 @@ step-method = Moyen
 step-details = Détails
 step-confirm = Confirmer
 page-title = { $page } – { $merchant }
-secured = Paiement fourni par { $service }
+secured = Paiement traité par { $service }
 time-left = Temps restant pour payer :
 time-days-word = jours
 time-warning = Il reste moins d’une minute pour payer.
@@ -31,7 +31,7 @@ copy-address = Copier l’adresse
 copy-amount = Copier le montant
 
 # Choisir
-choose-title = Comment souhaitez‑vous payer ?
+choose-title = Comment souhaitez‑vous payer ?
 choose-country = Pays d’où vous payez
 choose-country-only = Paiement depuis
 choose-country-none = Choisissez un pays
@@ -114,15 +114,15 @@ next-test = Ceci est la passerelle d’essai. Aucun argent ne circule.
 
 # Attendre
 wait-title = Nous attendons votre paiement
-wait-text = Le prestataire a reçu la demande de paiement ; son résultat n’est pas encore connu. Cette page affichera le résultat automatiquement.
+wait-text = Le prestataire a reçu la demande de paiement ; son résultat n’est pas encore connu. Cette page affichera le résultat automatiquement. Ne payez pas une seconde fois.
 wait-starting-title = Envoi de votre paiement
 wait-starting-text = Cela prend quelques secondes. Ne payez pas une seconde fois.
 wait-held-title = Nous avons reçu de l’argent pour ce paiement
 wait-doubt-title = Nous vérifions auprès du prestataire
-wait-doubt-text = Le prestataire n’a pas donné de réponse claire : nous ne savons pas encore si votre paiement est passé. Nous continuons à l’interroger. Ne payez pas une seconde fois.
-wait-no-answer = Le prestataire n’a pas donné de réponse définitive depuis plusieurs jours. { $merchant } doit examiner le paiement : contactez-le en donnant la référence.
+wait-doubt-text = Le prestataire n’a pas donné de réponse claire : nous ne savons pas encore si votre paiement est passé. Nous continuons à l’interroger. Ne payez pas une seconde fois.
+wait-no-answer = Le prestataire n’a pas donné de réponse définitive depuis plusieurs jours. { $merchant } doit examiner le paiement : contactez-le en donnant la référence.
 wait-lost-title = La réponse du prestataire n’est pas arrivée
-wait-lost-text = Le prestataire a reçu la demande de paiement, mais sa réponse s’est perdue : nous ne pouvons pas vous indiquer comment payer. Nous continuons à l’interroger. Ne payez pas une seconde fois.
+wait-lost-text = Le prestataire a reçu la demande de paiement, mais sa réponse s’est perdue : nous ne pouvons pas vous indiquer comment payer. Nous continuons à l’interroger. Ne payez pas une seconde fois.
 wait-lost-phone = Le prestataire a reçu la demande de paiement, mais sa réponse s’est perdue. Si { $method } vous demande sur votre téléphone de confirmer ce paiement, vous pouvez le faire. Nous continuons à interroger le prestataire. Ne payez pas une seconde fois.
 wait-phone-title = Confirmez sur votre téléphone
 wait-phone-auto = Un message de { $method } devrait apparaître sur le { $number }. Saisissez-y votre code secret pour payer.
@@ -139,7 +139,7 @@ wait-dial-text = Composez-le sur le téléphone avec lequel vous payez, puis sui
 wait-dial-link = Composer { $code }
 wait-transfer-title = Faites ce virement
 wait-transfer-text = Envoyez le montant exact avec la référence, sinon la banque ne pourra pas le reconnaître.
-wait-transfer-rest = Envoyez le reste : exactement le montant ci‑dessous, avec la référence.
+wait-transfer-rest = Envoyez le reste : exactement le montant ci‑dessous, avec la référence.
 wait-qr-title = Scannez pour payer
 wait-qr-text = Ouvrez l’application de votre banque et scannez ce code.
 wait-crypto-title = Envoyez depuis votre portefeuille
@@ -147,7 +147,7 @@ wait-crypto-text = Envoyez exactement ce montant à cette adresse.
 wait-crypto-rest = Envoyez le reste : exactement le montant ci‑dessous, à la même adresse.
 wait-crypto-remains = Il reste { $rest } à envoyer, à la même adresse. N’envoyez pas à nouveau ce qui a été vu.
 wait-seen-title = Nous avons vu votre paiement
-wait-seen-text = Le montant total a été vu et attend sa confirmation. Vous n’avez plus rien à faire : ne payez pas une seconde fois. Cette page affichera le résultat d’elle-même.
+wait-seen-text = Le montant total a été vu et attend sa confirmation. Vous n’avez plus rien à faire : ne payez pas une seconde fois. Cette page affichera le résultat d’elle-même.
 wait-seen-long = Le montant total a été vu, mais sa confirmation n’est pas encore arrivée. Ne payez pas une seconde fois. Contactez { $merchant } en donnant la référence.
 wait-late-title = Le délai d’envoi est écoulé
 wait-late-text = N’envoyez plus rien. Nous continuons à vérifier si votre paiement est arrivé avant la fin.
@@ -166,7 +166,7 @@ time-rest-not-seen = Nous n’avons pas encore vu le reste. Si vous l’avez dé
 time-stuck = Ce moyen de paiement ne permet pas d’annuler une tentative commencée ; vous ne pouvez donc pas encore payer autrement ici. Nous continuons à vérifier. Si rien ne change, contactez { $merchant } et indiquez la référence { $reference }.
 wake-title = Pas de message ?
 wake-page-title = Pas encore payé ?
-wake-plain-title = Rien à confirmer ?
+wake-plain-title = Rien à confirmer ?
 wake-phone = Déverrouillez votre téléphone et vérifiez qu’il a du réseau. La demande peut aussi attendre dans le menu ou l’application de { $method }.
 wake-code = Le code peut arriver en retard. Vérifiez que votre téléphone a du réseau et consultez vos messages.
 wake-page = Rouvrez la page du prestataire avec le bouton ci‑dessus.
@@ -174,14 +174,14 @@ out-no-message = Je n’ai reçu aucun message
 out-other-way = Payer autrement
 out-cancels = Nous demandons d’abord au prestataire d’annuler cette tentative, pour que vous ne puissiez pas payer deux fois.
 time-stuck-over = Ce moyen de paiement ne permet pas d’annuler une tentative commencée, et le délai pour choisir un autre moyen de payer est écoulé. Nous continuons à vérifier. Si rien ne change, contactez { $merchant } et indiquez la référence { $reference }.
-time-stuck-part = Une partie de l’argent est arrivée ; cette tentative ne peut donc plus être annulée ici. Nous continuons à vérifier. Si rien ne change, contactez { $merchant } et indiquez la référence { $reference }.
-time-stuck-seen = Des fonds ont été vus pour ce paiement ; cette tentative ne peut donc pas être annulée ici. Nous continuons à vérifier. Si rien ne change, contactez { $merchant } et indiquez la référence { $reference }.
-out-time-over = Le délai pour choisir un autre moyen de payer est écoulé. Si vous n’avez pas payé, vous pouvez annuler le paiement ci‑dessous ; pour payer autrement, il vous faudra un nouveau lien.
-out-closed = { $merchant } n’accepte pas d’autres paiements pour le moment : vous ne pouvez pas choisir un autre moyen ici. Si vous n’avez pas payé, vous pouvez annuler le paiement ci‑dessous.
+time-stuck-part = Une partie de l’argent est arrivée ; cette tentative ne peut donc plus être annulée ici. Nous continuons à vérifier. Si rien ne change, contactez { $merchant } et indiquez la référence { $reference }.
+time-stuck-seen = Des fonds ont été vus pour ce paiement ; cette tentative ne peut donc pas être annulée ici. Nous continuons à vérifier. Si rien ne change, contactez { $merchant } et indiquez la référence { $reference }.
+out-time-over = Le délai pour choisir un autre moyen de payer est écoulé. Si vous n’avez pas payé, vous pouvez annuler le paiement ci‑dessous ; pour payer autrement, il vous faudra un nouveau lien.
+out-closed = { $merchant } n’accepte pas d’autres paiements pour le moment : vous ne pouvez pas choisir un autre moyen ici. Si vous n’avez pas payé, vous pouvez annuler le paiement ci‑dessous.
 attempt-over = Son délai chez le prestataire est écoulé. Nous vérifions une dernière fois si elle a été payée.
 out-ends = Le prestataire ne peut pas annuler cette tentative ; elle prend fin dans environ { $minutes } min. Nous vérifions alors une dernière fois, puis vous pourrez payer autrement.
 unusable-page = La page du prestataire ne peut pas être ouverte ; vous n’y avez donc pas été redirigé.
-out-ends-last = Le prestataire ne peut pas annuler cette tentative ; elle prend fin dans environ { $minutes } min. Nous vérifions alors une dernière fois. Le délai pour payer par ce lien sera alors écoulé.
+out-ends-last = Le prestataire ne peut pas annuler cette tentative ; elle prend fin dans environ { $minutes } min. Nous vérifions alors une dernière fois. Le délai pour payer par ce lien sera alors écoulé.
 given-up-title = Nous mettons fin à cette tentative
 given-up-cancels = Nous avons demandé au prestataire de l’annuler. Dès que c’est confirmé, et tant que le délai pour payer court, vous pourrez payer autrement. Ne payez et ne confirmez plus rien pour elle.
 given-up-ends = Cette tentative prend fin dans environ { $minutes } min. Nous vérifions alors une dernière fois, puis vous pourrez payer autrement. Ne payez et ne confirmez plus rien pour elle.
@@ -228,7 +228,8 @@ crypto-left = Temps restant pour envoyer :
 crypto-warning = Il reste moins d’une minute pour envoyer.
 crypto-qr-address = Adresse seule
 crypto-qr-link = Adresse et montant
-crypto-exact = Envoyez uniquement sur le réseau { $chain }. Une autre monnaie, un autre réseau ou un autre montant peut être perdu.
+crypto-exact = Envoyez uniquement sur le réseau { $chain }. Dans une autre monnaie ou sur un autre réseau, les fonds peuvent être perdus. Si vous envoyez moins, le paiement n’est complet qu’avec le reste.
+crypto-asked = Le prestataire demande { $amount } pour { $worth }.
 crypto-exchange = Vous envoyez depuis une plateforme d’échange ? Beaucoup retiennent leurs frais sur le montant ou envoient plus tard. Assurez-vous que { $amount } arrivent sur { $chain } avant la fin du délai.
 crypto-details = Détails de la monnaie
 crypto-contract = Contrat du jeton :
@@ -238,13 +239,13 @@ qr-label = Code QR de ce paiement
 money-nothing = Rien n’a été prélevé sur votre compte.
 money-part-so-far = Une partie est arrivée : { $received } sur { $asked }.
 money-seen = L’équivalent de { $seen } a été vu sur la chaîne. Ce montant n’est pas encore confirmé et ne compte comme reçu qu’ensuite.
-money-seen-more = Au total, l’équivalent de { $seen } a été vu sur la chaîne ; tout n’est pas encore confirmé.
-money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
-money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
+money-seen-more = Au total, l’équivalent de { $seen } a été vu sur la chaîne ; tout n’est pas encore confirmé.
+money-part = Une partie est arrivée : { $received } sur { $asked }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
+money-all = Nous avons reçu { $received }. Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
 money-reported = { $other ->
     [none] Le prestataire a annoncé { $received }, et ses annonces se contredisent.
    *[some] Le prestataire a annoncé { $received }, et { $other } dans une autre annonce.
-} Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
+} Ne payez pas une seconde fois. { $merchant } le voit aussi : contactez-le en donnant la référence.
 money-and-unreadable = et un montant illisible
 money-unreadable = Le prestataire a annoncé de l’argent reçu, d’un montant illisible. Ne payez pas une seconde fois avant que { $merchant } ait vérifié le paiement par sa référence.
 money-unreadable-back = Le prestataire avait annoncé de l’argent d’un montant illisible, puis a annoncé l’échec du paiement. Ne payez pas à nouveau avant que { $merchant } ait vérifié le paiement avec sa référence.
@@ -264,6 +265,7 @@ result-expired-held = Ce paiement a pris fin.
 # Résultat
 result-success-title = Paiement réussi
 result-success-text = Votre paiement à { $merchant } a été reçu. Merci !
+result-success-test = Le paiement de test à { $merchant } a réussi. Aucun argent n’a circulé.
 result-review-title = Ce paiement est en cours de vérification
 case-paid-twice = Nous avons reçu plus d’un paiement pour cette commande.
 case-surplus = Nous avons reçu plus que le montant demandé.
@@ -323,6 +325,7 @@ reason-other-advice = Choisissez un autre moyen ou renseignez-vous auprès de lu
 # Reçu
 receipt-title = Reçu
 receipt-note = Gardez cette page comme reçu. { $merchant } a reçu votre paiement.
+receipt-note-test = Ceci n’est pas un reçu : c’était un test, et { $merchant } n’a reçu aucun argent.
 
 # Annuler
 cancel-title = Annuler ce paiement ?
@@ -340,7 +343,7 @@ notice-under-way = Le paiement a déjà commencé ; il ne peut plus être annul
 # Ennuis
 missing-title = Ce paiement n’existe pas
 missing-text = Ce lien ne mène à aucun paiement. Il a peut-être été tronqué lors de la copie.
-missing-advice = Ouvrez à nouveau le lien depuis la boutique ou le message où vous l’avez trouvé, et si vous avez déjà payé, ne payez pas une seconde fois : demandez au marchand de rechercher votre paiement.
+missing-advice = Ouvrez à nouveau le lien depuis la boutique ou le message où vous l’avez trouvé, et si vous avez déjà payé, ne payez pas une seconde fois : demandez au marchand de rechercher votre paiement.
 unavailable-title = Impossible d’afficher votre paiement pour l’instant
 unavailable-text = Le problème vient de chez nous et rien n’est perdu. Veuillez réessayer dans une minute.
 unavailable-advice = Si vous avez déjà confirmé le paiement, ne payez pas à nouveau : il continue sans cette page.
@@ -364,7 +367,7 @@ too-many-advice = { $minutes ->
    *[other] Réessayez dans { $minutes } minutes. Un paiement que vous avez déjà approuvé se poursuit.
 }
 busy-title = Trop de requêtes
-busy-text = Votre réseau a envoyé plus de requêtes que nous n’en acceptons en une minute : celle-ci n’a pas été exécutée, elle n’a rien lancé ni annulé. Un même réseau peut servir à beaucoup de personnes.
+busy-text = Votre réseau a envoyé plus de requêtes que nous n’en acceptons en une minute : celle-ci n’a pas été exécutée, elle n’a rien lancé ni annulé. Un même réseau peut servir à beaucoup de personnes.
 busy-advice = Réessayez dans une minute. Un paiement que vous avez déjà approuvé suit son cours.
 closed-title = Les paiements sont fermés pour le moment
 closed-text = Ce marchand n’accepte pas de paiements pour le moment : nous n’avons rien lancé.

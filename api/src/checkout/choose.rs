@@ -31,7 +31,6 @@ struct Page {
 pub(super) struct CountryRow {
     code: &'static str,
     name: &'static str,
-    flag: &'static str,
     selected: bool,
 }
 
@@ -79,7 +78,6 @@ pub(super) fn page(
     let row = |row: &'static Country| CountryRow {
         code: row.alpha2,
         name: country_name(row, language),
-        flag: row.flag,
         selected: Some(row) == country,
     };
     let ways = country

@@ -47,7 +47,7 @@ pub fn view(context: &PageContext, action: &PayerAction) -> Option<CryptoView> {
         amount,
         uri,
         expires,
-        worth: _,
+        worth,
     } = action
     else {
         return None;
@@ -56,7 +56,12 @@ pub fn view(context: &PageContext, action: &PayerAction) -> Option<CryptoView> {
     let ends_at = sends_until(action);
     let is_late = is_late(context, action);
     let whole = coins(context, amount, unit);
-    let values = [("amount", whole.as_str()), ("chain", chain.as_str())];
+    let worth = worth.written(context.visitor.language);
+    let values = [
+        ("amount", whole.as_str()),
+        ("chain", chain.as_str()),
+        ("worth", worth.as_str()),
+    ];
     let codes = [("crypto-qr-address", address), ("crypto-qr-link", uri)];
     let qrs = codes.into_iter().filter(|(name, text)| {
         let is_address = *name == "crypto-qr-address";
@@ -74,7 +79,7 @@ pub fn view(context: &PageContext, action: &PayerAction) -> Option<CryptoView> {
             url: uri.clone(),
             label: context.say("wait-crypto-link"),
         }),
-        warnings: ["crypto-exact", "crypto-exchange"]
+        warnings: ["crypto-exact", "crypto-exchange", "crypto-asked"]
             .map(|warning| context.say_with(warning, &values))
             .into(),
         left: ends_at

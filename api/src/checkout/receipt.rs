@@ -3,6 +3,7 @@
 
 use askama::Template;
 use axum::response::Response;
+use switchyard_core::environment::Environment;
 use switchyard_core::transaction::State;
 
 use super::page_context::{Frame, PageContext, Row};
@@ -51,10 +52,14 @@ pub(super) fn page(context: &PageContext) -> Response {
         true => "result-review-title",
         false => "receipt-title",
     });
+    let note = match context.tx.environment {
+        Environment::Live => "receipt-note",
+        Environment::Sandbox => "receipt-note-test",
+    };
     context.show(&Page {
         frame: context.frame_titled(&title).with_notice(review),
         title,
-        note: (!is_taken_back).then(|| context.say_merchant("receipt-note")),
+        note: (!is_taken_back).then(|| context.say_merchant(note)),
         rows,
     })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::response::Response;
+use switchyard_core::environment::Environment;
 use switchyard_core::transaction::{
     Case, CaseReason, DeclineReason, State, TakenBack, Transaction,
 };
@@ -69,7 +70,10 @@ pub(super) fn page(context: &PageContext) -> Response {
     let (kind, text) = match &context.tx.state {
         State::Succeeded if is_taken_back(&context.tx) => ("review", open_cases(context)),
         State::Succeeded => {
-            let text = context.say_merchant("result-success-text");
+            let text = context.say_merchant(match context.tx.environment {
+                Environment::Live => "result-success-text",
+                Environment::Sandbox => "result-success-test",
+            });
             ("success", format!("{text} {}", open_cases(context)))
         }
         // A person closed every case. The received money is returned outside, unless the provider

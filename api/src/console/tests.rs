@@ -531,6 +531,21 @@ const COMPOSED_MESSAGES: &[&str] = &[
 ];
 
 #[test]
+fn no_french_line_begins_with_a_punctuation_mark() {
+    let checkout = include_str!("../../locales/fr/checkout.ftl");
+    let console = include_str!("../../locales/fr/console.ftl");
+    let messages = checkout.lines().chain(console.lines());
+    for line in messages.filter(|line| !line.starts_with('#')) {
+        for torn in [" :", " ;", " ?", " !", " »", "« "] {
+            assert!(
+                !line.contains(torn),
+                "{torn:?} needs a no-break space: {line}"
+            );
+        }
+    }
+}
+
+#[test]
 fn every_message_exists_in_both_languages_and_is_used() {
     let names = |text: &str| -> BTreeSet<String> {
         let lines = text.lines().filter_map(|line| line.split_once(" = "));

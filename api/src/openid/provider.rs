@@ -368,7 +368,17 @@ impl Provider {
             RequestTokenError::Request(why) => self.unreachable(&chain(why)),
             // Its source may quote the response, which has tokens.
             RequestTokenError::Parse(..) => self.unusable("the token response is unreadable"),
-            other => self.unusable(&other.to_string()),
+            // The description of an error may repeat the request, which has secrets.
+            RequestTokenError::ServerResponse(refused) => {
+                let code: String = refused
+                    .error()
+                    .as_ref()
+                    .chars()
+                    .take(ERROR_CHARACTERS)
+                    .collect();
+                self.unusable(&format!("the provider refused the code: {code:?}"))
+            }
+            RequestTokenError::Other(_) => self.unusable("the token response cannot be used"),
         })
     }
 
