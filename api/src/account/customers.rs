@@ -128,9 +128,9 @@ async fn export(State(state): State<ApiState>, scope: InScope) -> Result<Respons
 
 /// Erase the personal data of a customer
 ///
-/// Names, e-mail address, phone numbers, postal addresses, recipients, and the address and browser
-/// of the client are erased from the ended payments and payouts of the customer, from calls to
-/// providers and from bodies of webhooks about them; callbacks are deleted. Ids, amounts, times,
+/// The ended payments and payouts of the customer lose names, e-mail address, phone numbers, postal
+/// addresses, recipients, and the address and browser of the client. So do calls to providers,
+/// webhooks and mails about them; callbacks are deleted. Ids, amounts, times,
 /// methods, countries and outcomes stay, and so do descriptions and metadata. The customer is
 /// deleted when no transaction needs the data any more. This cannot be undone, except by the
 /// restore of a backup. Action: `erase_personal_data`.

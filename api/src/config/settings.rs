@@ -136,8 +136,8 @@ sections! {
         name: Option<String> = None,
         /// Scopes that are requested; `openid` and `email` are needed.
         scopes: Vec<String> = ["openid", "email", "profile"].map(str::to_owned).into(),
-        /// Whether an e-mail address counts as verified when the provider does not say whether it is.
-        /// `false` of the provider is always respected.
+        /// Whether an e-mail address counts as verified when the provider does not say whether it
+        /// is. `false` of the provider is always respected.
         trust_email: bool = false,
         /// Values of the claim `amr` with which a second factor of the provider counts. Without a
         /// value here or in `second_factor_acr`, users need their authenticator as well.

@@ -1,11 +1,11 @@
 //! Erasure of personal data from the rows of an ended transaction.
 //!
-//! Names, the e-mail address, phone numbers, postal addresses, the recipient, the fields of the
-//! payer, the address and browser of the client, and the provider's words about a decline are erased
-//! from the snapshot and from each event. Ids, amounts, times, methods, countries, outcomes, notes of operators and the state that
-//! the gateway keeps stay: accounts and late reports of providers need them. So do the description,
-//! the metadata and the return address, which are the merchant's. Left out: calls to providers,
-//! callbacks and deliveries of webhooks, whose modules erase them.
+//! Erased from the snapshot and from each event: names, the e-mail address, phone numbers, postal
+//! addresses, the recipient, the fields of the payer, the address and browser of the client. So are
+//! the provider's words about a decline. Ids, amounts, times, methods, countries, outcomes, notes
+//! of operators and the state that the gateway keeps stay: accounts and late reports of providers
+//! need them. So do the description, the metadata and the return address, which are the merchant's.
+//! Left out: calls to providers, callbacks, webhooks and mails, whose modules erase them.
 
 use std::collections::BTreeMap;
 

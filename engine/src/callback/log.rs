@@ -92,7 +92,7 @@ impl Engine {
     /// Deletes the callbacks of a transaction that are not queued.
     ///
     /// # Errors
-    /// When the store cannot be read or written, or one of them changed meanwhile.
+    /// When the store cannot be read or written, or one of them has changed.
     pub(crate) async fn delete_callbacks_about(
         &self,
         transaction: TransactionId,

@@ -116,7 +116,7 @@ impl Engine {
         let Some(known) = self.customer(owner, id).await? else {
             return Ok(ErasedCustomer::Unknown);
         };
-        // From here on no new transaction is of this customer.
+        // After this commit no new transaction is of this customer.
         let mut batch = Batch::new();
         records::forget_email(self.store(), &mut batch, owner, &known.customer).await?;
         if !batch.is_empty() {
@@ -134,7 +134,7 @@ impl Engine {
                 false => drop(ended.insert(tx.id)),
             }
         }
-        // The transactions are last: they are found by what is erased from them.
+        // The transactions are last: the search finds them by the data that is erased.
         self.erase_webhooks(owner, &ended).await?;
         mail::erase(self.store(), owner.1, &ended).await?;
         for id in ended {

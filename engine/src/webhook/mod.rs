@@ -224,7 +224,7 @@ impl Webhooks {
     /// these transactions, and the bodies of the responses.
     ///
     /// # Errors
-    /// When the log cannot be read or written, or a delivery changed meanwhile. A part may be
+    /// When the log cannot be read or written, or a delivery has changed. A part may be
     /// erased then.
     pub async fn erase_bodies(
         &self,

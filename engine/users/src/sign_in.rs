@@ -73,7 +73,7 @@ impl Users {
         let user = self.user_by_email(email).filter(|user| user.is_active());
         let stored = user.as_ref().and_then(|it| it.credentials.password.clone());
         let is_correct = self.0.hasher.verify(password, stored).await;
-        // The password is one factor: a second one of the provider's is not replaced by a new one here.
+        // The password is one factor: it does not replace the second one of the provider.
         let needs_provider =
             |user: &User| self.is_without_password(user) || self.has_factor_elsewhere(user);
         let user = user.filter(|user| is_correct && !needs_provider(user));
@@ -281,7 +281,7 @@ impl Users {
         self.pending(token, None)
     }
 
-    /// What a token stands for: a sign-in, or the confirmation of this session.
+    /// Sign-in of a token, or the confirmation of this session.
     fn pending(
         &self,
         token: &str,

@@ -78,8 +78,8 @@ fn replayed(tx: &Transaction, events: &[Event], as_stored: bool) -> Option<Promi
     for event in events {
         direct = evolve(direct, event, NOW);
     }
-    // Reports after the end change the charges, ids and the time of the latest one, as they add cases, a
-    // person's check changes the times of queries, and nothing changes anything else.
+    // Reports after the end change the charges, ids and the time of the latest one, as they add
+    // cases. A person's check changes the times of queries, and nothing changes anything else.
     let attempts = |tx: &Transaction| {
         let mut attempts = tx.attempts.clone();
         for attempt in &mut attempts {

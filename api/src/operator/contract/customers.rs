@@ -11,8 +11,8 @@ use super::schemas;
 use super::transactions::{Customer, Transaction};
 use crate::iso_timestamp::IsoTimestamp;
 
-/// Customer as all requests together described them. Customers are told apart by their e-mail
-/// addresses.
+/// Customer as all requests together described them. Each e-mail address is one
+/// customer.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct KnownCustomer {
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct CustomerPage {
 #[derive(Serialize, Deserialize, ToSchema)]
 pub struct CustomerExport {
     pub customer: KnownCustomer,
-    /// Their timelines have no calls to providers and no callbacks.
+    /// Transactions, without calls to providers and callbacks in their timelines.
     pub transactions: Vec<Transaction>,
 }
 

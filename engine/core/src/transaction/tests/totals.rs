@@ -87,7 +87,7 @@ fn money_again_after_the_reversal_of_one_charge_of_a_total_has_a_case_and_a_mail
     tell(&mut world, attempt, [part_under("P2", 1_000)]);
     assert_eq!(sum(&world), Some(2_600));
     assert!(has_case_of(&world, 1_000), "{:?}", open_cases(&world));
-    assert!(world.actions.len() > before, "the merchant hears of it");
+    assert!(world.actions.len() > before, "the merchant gets a mail");
 }
 
 #[test]
