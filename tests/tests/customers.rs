@@ -231,7 +231,11 @@ async fn what_is_in_progress_keeps_its_data_and_an_erasure_survives_a_kill() -> 
     ensure!(shown.body["data"]["email"] == WORDS[0], "{}", shown.body);
     let path = format!("{}/customers?email={}", shop.scope, WORDS[0]);
     let listed = shop.owner.get(&path).await?.expect(200)?;
-    ensure!(listed.body["data"]["customers"] == json!([]), "{}", listed.body);
+    ensure!(
+        listed.body["data"]["customers"] == json!([]),
+        "{}",
+        listed.body
+    );
     let again = shop.erase(&customer).await?;
     ensure!(again["erased"] == 0 && again["kept"] == 1, "{again}");
     Ok(())

@@ -69,13 +69,7 @@ pub(super) fn page(context: &PageContext) -> Response {
     let mut detail = None;
     let (kind, text) = match &context.tx.state {
         State::Succeeded if is_taken_back(&context.tx) => ("review", open_cases(context)),
-        State::Succeeded => {
-            let text = context.say_merchant(match context.tx.environment {
-                Environment::Live => "result-success-text",
-                Environment::Sandbox => "result-success-test",
-            });
-            ("success", format!("{text} {}", open_cases(context)))
-        }
+        State::Succeeded => ("success", succeeded(context)),
         // A person closed every case. The received money is returned outside, unless the provider
         // took its report back.
         _ if is_closed(&context.tx) => {
@@ -142,6 +136,15 @@ pub(super) fn page(context: &PageContext) -> Response {
             url: back.url,
         }),
     })
+}
+
+/// Sentences for the payer about a payment that succeeded and its open cases.
+fn succeeded(context: &PageContext) -> String {
+    let text = context.say_merchant(match context.tx.environment {
+        Environment::Live => "result-success-text",
+        Environment::Sandbox => "result-success-test",
+    });
+    format!("{text} {}", open_cases(context))
 }
 
 /// Sentences for the payer about the open cases of a payment that succeeded. Empty: no case is
