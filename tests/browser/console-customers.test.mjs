@@ -1,5 +1,5 @@
-// Customers in the console, without script: list, one with their payments, export, and the erasure of
-// personal data.
+// Customers in the console, without script: list, one with their payments, export, and erasure
+// of personal data.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';

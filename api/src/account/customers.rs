@@ -141,7 +141,7 @@ async fn export(State(state): State<ApiState>, scope: InScope) -> Result<Respons
     tag = "Customers",
     responses((
         status = 200,
-        description = "What was erased, and what stays for now.",
+        description = "The number of erased transactions, and those that keep the data for now.",
         body = Success<CustomerErasure>,
     )),
 )]

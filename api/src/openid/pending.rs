@@ -2,7 +2,7 @@
 //! the user begins again.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use parking_lot::Mutex;
 use switchyard_core::ids::SessionId;
@@ -10,6 +10,7 @@ use switchyard_core::limits::{OPENID_SIGN_INS, OPENID_SIGN_INS_PER_ADDRESS, OPEN
 use switchyard_core::secret::Secret;
 use switchyard_core::time::Timestamp;
 use switchyard_system::secrets::Fingerprint;
+use switchyard_users::network;
 
 /// PendingReturn sign-ins by the hash of their state.
 #[derive(Default)]
@@ -82,17 +83,6 @@ impl PendingReturns {
             true => Ok(pending),
             false => Err(StateFault::OtherBrowser),
         }
-    }
-}
-
-/// Address that counts as one client: an IPv6 client has a whole /64.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let prefix = u128::from(address) & (u128::MAX << 64);
-            IpAddr::V6(Ipv6Addr::from(prefix))
-        }
-        v4 => v4,
     }
 }
 

@@ -97,10 +97,10 @@ impl Engine {
         self.search(&query).await
     }
 
-    /// Erases the personal data of a customer from their ended transactions, the calls to providers
-    /// and the webhooks and mails about them, deletes the callbacks, and at the end, when no
-    /// transaction needs the data any more, the customer. Calling it again continues. `by`: the
-    /// person, for the timeline.
+    /// Erases the personal data of a customer from their ended transactions and from the calls to
+    /// providers, webhooks and mails about them, and deletes the callbacks. The customer is deleted
+    /// when no transaction needs the data any more. Calling it again continues. `by`: the person,
+    /// for the timeline.
     ///
     /// # Errors
     /// When the store cannot be read or written. A part may be erased then.

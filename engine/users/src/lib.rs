@@ -74,6 +74,7 @@ pub use self::role::{
 pub use self::second_factor::FirstSetup;
 pub use self::session::{NewSession, Session, csrf_token, is_csrf_token};
 pub use self::sign_in::{Factors, FirstFactor, SignIn};
+pub use self::throttle::network;
 pub use self::token::{NewUserToken, UserToken};
 pub use self::totp::{RecoveryCodes, TotpSetup};
 pub use self::user::{Membership, User, UserState};

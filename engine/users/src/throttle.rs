@@ -154,7 +154,8 @@ fn make_room(all: &mut BTreeMap<Key, Failures>, key: Key, now: Timestamp) {
 }
 
 /// Address that counts as one client: an IPv6 client has a whole /64.
-fn network(address: IpAddr) -> IpAddr {
+#[must_use]
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let prefix = u128::from(address) & (u128::MAX << 64);
