@@ -2,6 +2,8 @@
 //! Reports arrive in any order, so the largest sum counts until it is taken back. Sums, reversals
 //! and refunds are computed from the charges.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::attempt::Attempt;
@@ -154,8 +156,9 @@ pub(super) fn amount_after(attempt: &Attempt, report: &MoneyReport) -> Option<Am
     }
 }
 
-/// Larger sum than `amount` that was reported before for the charge under `id`. `None`: there is
-/// none, the provider took it back, or the attempt succeeded with the charge.
+/// Sum that was reported before for the charge under `id` and stands after a report of `amount`: a
+/// larger one, or one in another currency where no further contradicting amount is kept. `None`:
+/// there is none, the provider took it back, or the attempt succeeded with the charge.
 pub(super) fn larger_before(
     attempt: &Attempt,
     id: Option<&str>,
@@ -166,9 +169,14 @@ pub(super) fn larger_before(
     };
     let counts = |charge: &&Charge| !charge.is_taken_back && !charge.is_recorded;
     let known = Some(&attempt.charges[place]).filter(counts)?;
+    let is_full = known.has_all_contradictions();
+    let stands = |known: Amount, amount: Amount| match known.partial_cmp(&amount) {
+        Some(order) => order == Ordering::Greater,
+        None => is_full,
+    };
     known
         .amount
-        .filter(|known| amount.is_some_and(|amount| *known > amount))
+        .filter(|known| amount.is_some_and(|amount| stands(*known, amount)))
 }
 
 /// Sum that was reported for the pending charge under `id`, before a report whose amount cannot be
@@ -188,6 +196,13 @@ pub(super) fn is_unclear(attempt: &Attempt, id: Option<&str>) -> bool {
         Match::At(place) => attempt.charges[place].is_unclear,
         Match::New | Match::Unclear => false,
     }
+}
+
+/// Whether `part` is the known sum of the pending charge under `id`.
+pub(super) fn is_known_part(attempt: &Attempt, id: Option<&str>, part: Option<Amount>) -> bool {
+    let is_it = |charge: &&Charge| id.is_some() && charge.id.as_deref() == id;
+    let charge = attempt.charges.iter().find(is_it);
+    charge.is_some_and(|charge| charge.is_part && !charge.is_taken_back && charge.amount == part)
 }
 
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum
@@ -372,11 +387,16 @@ impl Charge {
     }
 
     /// Whether an amount contradicts it that is known, or is one too many to be kept. A larger sum
-    /// is news.
+    /// in its currency is news.
     pub(super) fn is_contradicted_by(&self, amount: Amount) -> bool {
-        let is_full = self.contradicting.len() >= CONTRADICTING_AMOUNTS;
-        let is_less = self.amount.is_some_and(|known| amount <= known);
-        self.contradicting.contains(&amount) || (is_full && is_less)
+        let is_larger = |known: Amount| amount.partial_cmp(&known) == Some(Ordering::Greater);
+        let is_no_more = self.amount.is_some_and(|known| !is_larger(known));
+        self.contradicting.contains(&amount) || (self.has_all_contradictions() && is_no_more)
+    }
+
+    /// Whether no further contradicting amount is kept.
+    fn has_all_contradictions(&self) -> bool {
+        self.contradicting.len() >= CONTRADICTING_AMOUNTS
     }
 
     /// Amount of a finished charge about which no two reports contradict each other.
@@ -404,7 +424,9 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     // reversal.
     let is_known =
         |amount: Amount| charge.contradicting.contains(&amount) || charge.decided.contains(&amount);
-    let is_known = amount.is_some_and(is_known);
+    let is_one_too_many =
+        charge.has_all_contradictions() && is_in_other_currency(amount, charge.amount);
+    let is_known = is_one_too_many || amount.is_some_and(is_known);
     let was_part = charge.is_part;
     charge.is_part &= is_part;
     if is_known {

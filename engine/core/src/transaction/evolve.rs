@@ -8,6 +8,7 @@ use super::model::{Case, Transaction};
 use super::outcome::PayerAction;
 use super::state::State;
 use crate::ids::{AttemptId, CaseId};
+use crate::limits::FURTHER_IDS;
 use crate::time::Timestamp;
 
 /// The transaction after `event`, which happened at `now`.
@@ -154,7 +155,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
         } => {
             attempt.state = AttemptState::Pending;
             keep(&mut attempt.received, received);
-            keep(&mut attempt.provider_id, provider_id);
+            replace_id(attempt, provider_id.as_ref());
             if let Some(amount) = received {
                 charges::apply_pending(attempt, *amount);
             }
@@ -188,7 +189,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             end(attempt, AttemptState::NotSent, now);
         }
         Event::AttemptDeclined { decline, .. } => {
-            keep(&mut attempt.provider_id, &decline.provider_id);
+            replace_id(attempt, decline.provider_id.as_ref());
             attempt.decline = Some(decline.clone());
             end(attempt, AttemptState::Declined, now);
         }
@@ -200,7 +201,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             entered,
             ..
         } => {
-            keep(&mut attempt.provider_id, provider_id);
+            replace_id(attempt, provider_id.as_ref());
             keep(&mut attempt.provider_status, provider_status);
             charges::record(attempt, *captured, *entered);
             attempt.captured = Some(*captured);
@@ -213,6 +214,17 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
         }
         other => evolve_what_is_under_way(attempt, other, now),
     }
+}
+
+/// Takes the id of a report. The id that it replaces stays known: a later report may name it alone.
+fn replace_id(attempt: &mut Attempt, reported: Option<&String>) {
+    let Some(id) = reported.filter(|id| attempt.provider_id.as_ref() != Some(id)) else {
+        return;
+    };
+    let earlier = attempt.provider_id.replace(id.clone());
+    let has_room = attempt.further_ids.len() < FURTHER_IDS;
+    let unknown = earlier.filter(|earlier| has_room && !attempt.has_id(earlier));
+    attempt.further_ids.extend(unknown);
 }
 
 /// Changes of an attempt besides its end: queries, codes, ids.

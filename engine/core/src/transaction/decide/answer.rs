@@ -269,11 +269,12 @@ fn still_pending(
             .is_some_and(|asked| Some(asked) >= attempt.money_reported_at);
     let unchanged = attempt.state == AttemptState::Pending
         && !is_latest
-        && (provider_id.is_none() || provider_id == attempt.provider_id)
+        && (provider_id.as_deref()).is_none_or(|id| attempt.has_id(id))
         && (payer_action.is_none() || payer_action == attempt.payer_action)
         && (provider_status.is_none() || provider_status == attempt.provider_status)
         && (received.is_none()
             || received == attempt.received
+            || charges::is_known_part(attempt, provider_id.as_deref(), received)
             || !(is_money(received) || is_money(attempt.received)))
         && gateway_state
             .as_ref()

@@ -106,7 +106,9 @@ pub(super) fn after(
         }
         None => {
             let is_allowed = matches!(last, Event::AttemptAllowed);
-            let failed = is_allowed.then(|| end_of_payment(tx, &ended, context));
+            let failed = is_allowed.then(|| {
+                payment_failed_by_person(tx, &ended).or_else(|| end_of_payment(tx, &ended, context))
+            });
             let failed = failed.flatten();
             vec![ended, by_person.or(failed).unwrap_or(last)]
         }
@@ -145,6 +147,18 @@ fn failed_on_hold(tx: &Transaction) -> Option<Event> {
         cases.any(|case| case.reference == one.reference && case.reason.holds())
     };
     failed_by_person(tx.attempts.iter().rev().filter(is_held))
+}
+
+/// The end of a payment of which a person called an attempt failed. Its provider has not confirmed
+/// that, so the payer is not invited to pay again. After *never sent*, the payment is as payable as
+/// before.
+fn payment_failed_by_person(tx: &Transaction, ended: &Event) -> Option<Event> {
+    let is_unsent = |one: &Attempt| match ended {
+        Event::AttemptNotSent { attempt, .. } if *attempt == one.id => true,
+        _ => one.state == AttemptState::NotSent,
+    };
+    let sent = tx.attempts.iter().rev().filter(|one| !is_unsent(one));
+    tx.payment().and_then(|_| failed_by_person(sent))
 }
 
 /// The end of a payout whose presumed attempts were declined. Its merchant may have received that

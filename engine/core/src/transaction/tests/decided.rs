@@ -3,6 +3,7 @@
 
 use super::fixtures::*;
 use crate::ids::AttemptId;
+use crate::money::{Amount, Currency};
 use crate::transaction::*;
 
 fn sum(world: &World) -> Option<i64> {
@@ -142,6 +143,30 @@ fn a_charge_keeps_a_limited_number_of_contradicting_amounts() {
         tell(&mut world, first, [reported("P1", amount(minor))]);
     }
     assert_eq!(world.tx.cases, before.cases, "none floods the timeline");
+}
+
+#[test]
+fn another_currency_beside_all_contradicting_amounts_changes_nothing() {
+    let euros = |minor| Amount::from_minor(minor, Currency::from_code("EUR").unwrap());
+    for is_part in [false, true] {
+        let mut world = World::payment_with(3);
+        world.apply(confirm(1)).unwrap();
+        let first = world.current();
+        for minor in 1_001..1_020 {
+            tell(&mut world, first, [reported("P1", amount(2_000 - minor))]);
+        }
+        let before = world.tx.clone();
+        for minor in [500, 700, 500] {
+            let mut report = part(minor);
+            match &mut report {
+                Outcome::Pending { received, .. } if is_part => *received = Some(euros(minor)),
+                _ => report = reported("P1", euros(minor)),
+            }
+            tell(&mut world, first, [report]);
+        }
+        assert_eq!(world.tx.cases, before.cases, "part: {is_part}");
+        assert_eq!(world.tx.attempts[0].charges, before.attempts[0].charges);
+    }
 }
 
 #[test]

@@ -151,3 +151,29 @@ fn a_named_attempt_that_is_not_found_after_its_own_end_is_over() {
     world.answer(not_sent()).unwrap();
     assert_eq!(world.tx.attempts[0].state, AttemptState::Declined);
 }
+
+#[test]
+fn an_id_that_another_one_replaces_stays_known() {
+    let under = |id| match part_under(id, 0) {
+        Outcome::Pending { provider_id, .. } => Outcome::Pending {
+            provider_id,
+            payer_action: None,
+            poll_after: None,
+            provider_status: None,
+            received: None,
+        },
+        other => other,
+    };
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    for id in ["T1", "T2"] {
+        world.answer(under(id)).unwrap();
+    }
+    let version = world.tx.version;
+    for id in ["T1", "T2", "T1"] {
+        world.answer(under(id)).unwrap();
+    }
+    let attempt = current_attempt(&world);
+    assert!(attempt.has_id("T1") && attempt.has_id("T2"));
+    assert_eq!(world.tx.version, version, "known ids in turn are no news");
+}

@@ -176,3 +176,21 @@ fn a_part_that_comes_for_an_attempt_that_counted_as_not_sent_holds_the_payment()
     world.answer_about(first, part(2_500)).unwrap();
     assert_eq!(world.tx.state, State::OnHold);
 }
+
+/// Sums of one attempt under two ids, reported again and again in turn: no news, and no event.
+#[test]
+fn parts_under_two_ids_that_are_repeated_in_turn_are_news_once() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(part_under("P1", 1_000)).unwrap();
+    world.answer(part_under("P2", 600)).unwrap();
+    let known = world.tx.clone();
+    for _ in 0..4 {
+        world.answer(part_under("P1", 1_000)).unwrap();
+        world.answer(part_under("P1", 700)).unwrap();
+        world.answer(part_under("P2", 600)).unwrap();
+    }
+    assert_eq!(world.tx.version, known.version);
+    world.answer(part_under("P1", 1_200)).unwrap();
+    assert_eq!(world.tx.version, known.version + 1, "a larger sum is news");
+}

@@ -77,6 +77,51 @@ fn an_ordered_cancel_is_carried_out_after_the_questions_of_a_restore() {
     assert_eq!(world.tx.status(), Status::Cancelled);
 }
 
+/// The provider has not confirmed the person's statement, so the payer is not invited to pay again.
+#[test]
+fn a_payment_that_a_person_calls_failed_is_not_offered_again_after_a_restore() {
+    for (name, reports) in [
+        ("in doubt", vec![]),
+        ("pending", vec![pending()]),
+        ("of a called-off attempt", vec![unknown()]),
+    ] {
+        let mut world = restored(3);
+        if name.starts_with("of a called-off") {
+            world.wait(200);
+            world.apply(Command::GiveUp).unwrap();
+        }
+        world.permit = ask_first([1]);
+        world.answer(declined(false)).unwrap();
+        assert!(current_attempt(&world).presumed, "{name}");
+        world.permit = Permit::default();
+        for report in reports {
+            world.answer(report).unwrap();
+        }
+        world.apply(resolve_failed()).unwrap();
+        assert_eq!(world.tx.status(), Status::Failed, "{name}");
+    }
+}
+
+#[test]
+fn a_payment_that_a_person_called_failed_fails_once_the_other_connections_deny_it() {
+    let mut world = restored(3);
+    world.permit = ask_first([1]);
+    world.apply(resolve_failed()).unwrap();
+    deny(&mut world);
+    assert_eq!(world.tx.status(), Status::Failed);
+}
+
+/// Nothing left the engine by a person's statement: the payment is as payable as before.
+#[test]
+fn a_presumed_attempt_that_a_person_calls_never_sent_leaves_the_payment_open() {
+    let mut world = restored(3);
+    world.permit = ask_first([1]);
+    world.answer(declined(false)).unwrap();
+    world.permit = Permit::default();
+    world.apply(resolve(None, Verdict::NeverSent)).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+}
+
 #[test]
 fn a_payout_that_was_declined_fails_at_once_also_after_a_restore() {
     let mut world = World::payout();
