@@ -14,9 +14,8 @@ use switchyard_core::limits::IDEMPOTENCY_KEY_BYTES;
 use switchyard_core::transaction::ClientContext;
 use switchyard_engine::access::{Caller, KeyKind};
 use switchyard_engine::engine::{Engine, EngineError};
-use switchyard_engine::idempotency::{Answer, Begin, KeyedRequest, KeyedResponse, Route};
+use switchyard_engine::idempotency::{AddRows, Answer, Begin, KeyedRequest, KeyedResponse, Route};
 use switchyard_records::RecordError;
-use switchyard_store::Batch;
 
 use super::request::body;
 use crate::error::{ApiError, ErrorCode, Problem};
@@ -102,14 +101,14 @@ fn check<R: Initialization>(state: &ApiState, caller: &Caller, new: &R) -> Resul
     new.check(state, caller)
 }
 
-/// Makes the transaction of the first request with a key. `with`: rows that the commit of the
-/// transaction contains, too.
+/// Makes the transaction of the first request with a key. `with` adds rows to the commit of the
+/// transaction.
 pub async fn initialize_once<R: Initialization>(
     state: &ApiState,
     caller: &Caller,
     new: R,
     key: String,
-    with: Option<&Batch>,
+    with: Option<&AddRows<'_>>,
 ) -> Result<Initialized, ApiError> {
     let engine = state.engine();
     let request = KeyedRequest {

@@ -123,7 +123,8 @@ async fn execute(
     let mut batch = Batch::new();
     let staged = users.stage_approval(permit, id, &mut batch).await;
     let (_, staged) = staged.map_err(NotExecuted::Users)?;
-    let made = initialize_once(api, caller, new, key, Some(&batch)).await;
+    let add = |commit: &mut Batch, _| commit.append(&batch);
+    let made = initialize_once(api, caller, new, key, Some(&add)).await;
     let answer = match made.map_err(|error| NotExecuted::Change(Refused(error)))? {
         Initialized::First(payout) => {
             staged.committed();

@@ -88,9 +88,12 @@ pub struct Pending {
 pub struct KeyedResponse<'a> {
     pub pending: &'a Pending,
     pub answer: &'a (dyn Fn(TransactionId) -> Answer + Sync),
-    /// Rows of the caller that become durable with the transaction, such as its approval.
-    pub with: Option<&'a Batch>,
+    /// Adds rows of the caller that become durable with the transaction, such as its approval.
+    pub with: Option<&'a AddRows<'a>>,
 }
+
+/// Adds rows and conditions to the commit that stores a transaction.
+pub type AddRows<'a> = dyn Fn(&mut Batch, TransactionId) + Sync + 'a;
 
 /// The keys of one process. Cloning gives another handle on the same ones.
 #[derive(Clone)]
@@ -180,8 +183,8 @@ impl KeyedResponse<'_> {
                 batch.delete(Table::Idempotency, row::expiry_key(*at, &pending.key));
             }
         }
-        if let Some(rows) = self.with {
-            batch.append(rows);
+        if let Some(add) = self.with {
+            add(batch, id);
         }
         let row = Row::new((self.answer)(id), &pending.fingerprints, pending.expires_at);
         batch.put(Table::Idempotency, &pending.key, row.write());
