@@ -136,6 +136,10 @@ id!(
     PaymentId, "py_"
 );
 id!(
+    /// A link of a merchant on which anybody can pay.
+    PaymentLinkId, "plk_"
+);
+id!(
     /// A payout.
     PayoutId, "po_"
 );

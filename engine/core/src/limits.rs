@@ -314,6 +314,14 @@ pub const DESCRIPTION_CHARACTERS: usize = 255;
 /// phone, and the retention of sandbox data.
 pub const MIN_PAYMENT_EXPIRES_IN: Duration = Duration::from_secs(300);
 pub const MAX_PAYMENT_EXPIRES_IN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+/// Largest number of uses that a payment link can be limited to. The open payments of a limited
+/// link are read when it seems to be used up, in some milliseconds for as many.
+pub const PAYMENT_LINK_USES: u32 = 10_000;
+/// Time for which a payment of a payment link with a limited number of uses may wait for its payer:
+/// the time that a person needs to pay. Until its end no other payer gets this use.
+pub const PAYMENT_LINK_USE_HELD: Duration = Duration::from_secs(30 * 60);
+/// Characters of the title of a payment link: one line on a phone, or two.
+pub const PAYMENT_LINK_TITLE: usize = 100;
 /// Largest amount in major units, for each currency (docs/contract/requests.md).
 pub const AMOUNT_MAJOR: i64 = 1_000_000_000_000;
 /// Divisor of an amount that gives its highest plausible fees: one half. More is rather a mistake

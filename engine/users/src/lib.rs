@@ -1,5 +1,5 @@
 //! Users: people, roles, sign-in, sessions, single-use links, API tokens, approvals by a second
-//! person, batches of payouts, and the audit log.
+//! person, batches of payouts, payment links, and the audit log.
 //!
 //! Users, sessions, links, tokens and open approvals are in memory, loaded at the start: a request
 //! is authenticated without a read of the store. The audit log is in the store only. Changes are
@@ -24,6 +24,9 @@ mod link;
 mod log;
 mod openid;
 mod password;
+mod payment_link;
+mod payment_link_uses;
+mod payment_links;
 mod payout_batch;
 mod payout_batches;
 mod pending;
@@ -60,6 +63,11 @@ pub use self::link::{Link, NewLink, Purpose};
 pub use self::log::{AuditPage, AuditQuery};
 pub use self::openid::{IdentityRefusal, ProviderConfirmation, ProviderSignIn};
 pub use self::password::{PasswordCost, PasswordProblem, check_password};
+pub use self::payment_link::{
+    Disabled, LinkAmount, LinkCode, LinkTerms, LinkUses, NewPaymentLink, NotALinkCode, PaymentLink,
+    Unusable,
+};
+pub use self::payment_link_uses::{EndedPayment, FormPayment, NewUse};
 pub use self::payout_batch::{
     BATCH_PROPOSAL, BatchId, BatchLine, BatchState, NewBatch, NotABatch, PayoutBatch,
     ProposedBatch, RefusedLine,

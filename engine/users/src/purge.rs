@@ -26,11 +26,12 @@ impl Users {
     /// Deletes sessions, links and tokens that have expired, users who were invited and never
     /// accepted, and failed sign-ins that no longer count; closes expired proposals; records the
     /// refusals of an hour that were only counted. Call it about once an hour; nothing expired is
-    /// accepted before. Also deletes unconfirmed batches of payouts, and the personal data of those
-    /// that ended long ago.
+    /// accepted before. Also deletes unconfirmed batches of payouts, the personal data of those
+    /// that ended long ago, and the rows of old sandbox payments of payment links.
     pub async fn purge_expired(&self) -> Result<(), UsersError> {
         self.purge_batches().await?;
         self.purge_ended_batches().await?;
+        self.purge_link_payments().await?;
         let gate = self.gate().await;
         let now = gate.now();
         self.0.sign_ins.purge(now);

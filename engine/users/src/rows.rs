@@ -30,6 +30,20 @@ pub(crate) enum Kind {
     BatchLines,
     /// Ids of batches that have ended, below their environment and the time of their end.
     EndedBatch,
+    /// Payment links.
+    PaymentLink,
+    /// Ids of payment links below their environment and app.
+    PaymentLinkOfApp,
+    /// Ids of payment links by the code in their address.
+    PaymentLinkCode,
+    /// Results of the payments of a link.
+    PaymentLinkUses,
+    /// Payments below their link, with the form that began each.
+    PaymentOfLink,
+    /// Payments below their link whose result is not in its uses yet.
+    OpenPaymentOfLink,
+    /// Payments of a link by the form that began them.
+    PaymentLinkForm,
 }
 
 impl Kind {
@@ -46,6 +60,13 @@ impl Kind {
             Self::BatchOfApp => "batch-of-app",
             Self::BatchLines => "batch-lines",
             Self::EndedBatch => "batch-ended",
+            Self::PaymentLink => "payment-link",
+            Self::PaymentLinkOfApp => "payment-link-of-app",
+            Self::PaymentLinkCode => "payment-link-code",
+            Self::PaymentLinkUses => "payment-link-uses",
+            Self::PaymentOfLink => "payment-link-payment",
+            Self::OpenPaymentOfLink => "payment-link-open",
+            Self::PaymentLinkForm => "payment-link-form",
         }
     }
 

@@ -96,6 +96,8 @@ pub(crate) struct Inner {
     pub refusals: RefusalLog,
     /// Batches on which this process works.
     pub batch_runs: Arc<Mutex<HashSet<BatchId>>>,
+    /// Locks of payment links with a limited number of uses, each of many links.
+    pub link_locks: [tokio::sync::Mutex<()>; LINK_LOCKS],
     /// Number of writes in the background that have not ended.
     background: watch::Sender<usize>,
     /// Sign-ins that wait for a second factor, and set-ups of one.
@@ -104,6 +106,9 @@ pub(crate) struct Inner {
     /// Held from reading what a change depends on until it is made: changes happen one at a time.
     gate: Arc<tokio::sync::Mutex<Head>>,
 }
+
+/// Number of locks: payers of different links seldom wait for each other.
+const LINK_LOCKS: usize = 64;
 
 /// Head of the audit chain. `None`: a commit failed, or its result is not known, and the head is
 /// read from the store before the next one.
@@ -137,6 +142,7 @@ impl Users {
             resets: Throttle::default(),
             refusals: RefusalLog::default(),
             batch_runs: Arc::default(),
+            link_locks: std::array::from_fn(|_| tokio::sync::Mutex::default()),
             background: watch::Sender::default(),
             pending: Mutex::default(),
             set: RwLock::new(set),

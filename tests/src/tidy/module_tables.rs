@@ -121,6 +121,15 @@ pub(super) const USERS: &[Uses] = &[
         ],
     ),
     ("password", &[]),
+    ("payment_link", &[]),
+    (
+        "payment_link_uses",
+        &["error", "payment_link", "payment_links", "rows", "users"],
+    ),
+    (
+        "payment_links",
+        &["authorize", "error", "payment_link", "rows", "users"],
+    ),
     ("payout_batch", &[]),
     (
         "payout_batches",

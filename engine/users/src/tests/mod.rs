@@ -6,6 +6,7 @@ mod batches;
 mod crash;
 mod links;
 mod openid;
+mod payment_links;
 mod properties;
 mod second_factor;
 mod sessions;
