@@ -29,6 +29,7 @@ pub mod openid;
 pub mod operations;
 pub mod operator;
 pub mod pages;
+mod payment_links;
 mod payout_batches;
 mod privacy;
 mod proposals;

@@ -116,6 +116,13 @@ reasons! {
     ColumnMissing = "column_missing";
     ReferenceTwice = "reference_twice";
     ReferenceStored = "reference_stored";
+    LinkTitle = "link_title";
+    LinkAmountTwice = "link_amount_twice";
+    LinkAmountLimit = "link_amount_limit";
+    LinkAmountOrder = "link_amount_order";
+    LinkUses = "link_uses";
+    LinkExpiry = "link_expiry";
+    LinkMetadata = "link_metadata";
     UrlUnreadable = "url_unreadable";
     UrlScheme = "url_scheme";
     UrlPlainHttp = "url_plain_http";

@@ -121,6 +121,12 @@ impl Client {
         Ok(request.send().await?.error_for_status()?.text().await?)
     }
 
+    /// A page with any status.
+    pub async fn raw_page(&self, path: &str) -> anyhow::Result<reqwest::Response> {
+        let request = self.http.get(self.url(path));
+        Ok(request.headers(self.headers.clone()).send().await?)
+    }
+
     async fn send(&self, request: reqwest::RequestBuilder) -> anyhow::Result<Answer> {
         let request = request.header("Accept", "application/json");
         let request = match &self.key {

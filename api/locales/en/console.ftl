@@ -1370,3 +1370,13 @@ console-user-enable = Enable
 console-user-enable-hint = The person may sign in again, with the password and the role from before.
 console-done-user-disabled = The person is disabled and cannot sign in.
 console-done-user-enabled = The person may sign in again.
+
+## Payment links
+
+console-refusal-link-title = Write a title of at most { $most } characters, on one line.
+console-refusal-link-amount-twice = Write a fixed amount, or a least and a largest one, not both.
+console-refusal-link-amount-limit = Write both a least and a largest amount, or neither.
+console-refusal-link-amount-order = The largest amount is less than the least one.
+console-refusal-link-uses = Write a number from 1 to { $most }.
+console-refusal-link-expiry = Choose a day that has not passed.
+console-refusal-link-metadata = The key “payment_link” is set by the service.

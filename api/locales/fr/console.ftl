@@ -1370,3 +1370,13 @@ console-user-enable = Réactiver
 console-user-enable-hint = La personne peut de nouveau se connecter, avec le mot de passe et le rôle d’avant.
 console-done-user-disabled = La personne est désactivée et ne peut plus se connecter.
 console-done-user-enabled = La personne peut de nouveau se connecter.
+
+## Liens de paiement
+
+console-refusal-link-title = Écrivez un titre d’au plus { $most } caractères, sur une ligne.
+console-refusal-link-amount-twice = Écrivez un montant fixe, ou un montant minimal et un montant maximal, pas les deux.
+console-refusal-link-amount-limit = Écrivez un montant minimal et un montant maximal, ou aucun des deux.
+console-refusal-link-amount-order = Le montant maximal est inférieur au montant minimal.
+console-refusal-link-uses = Écrivez un nombre de 1 à { $most }.
+console-refusal-link-expiry = Choisissez un jour qui n’est pas passé.
+console-refusal-link-metadata = La clé « payment_link » est définie par le service.

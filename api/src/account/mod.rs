@@ -18,6 +18,7 @@ mod deliveries;
 mod keys;
 mod openapi;
 mod own;
+mod payment_links;
 mod payouts;
 mod place;
 mod profile;
@@ -68,6 +69,7 @@ fn of_users() -> OpenApiRouter<ApiState> {
         .merge(statistics::routes())
         .merge(payouts::routes())
         .merge(batches::routes())
+        .merge(payment_links::routes())
         .merge(approvals::routes())
         .merge(keys::routes())
         .merge(routing::routes())

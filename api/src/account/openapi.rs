@@ -23,6 +23,7 @@ use crate::operator::openapi::{self, Rules};
         (name = "Transactions", description = "Payments and payouts."),
         (name = "Customers", description = "Customers and their personal data."),
         (name = "Payouts", description = "Orders of payouts."),
+        (name = "Payment links", description = "Links on which anybody can pay."),
         (name = "Approvals", description = "Changes that a second person approves."),
         (name = "Keys", description = "API keys of apps."),
         (name = "Webhooks", description = "Webhooks, their deliveries and resending."),
@@ -86,6 +87,7 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
                 ErrorCode::LimitReached,
                 ErrorCode::TransitionRefused,
             ]),
+            "Payment links" => of_payment_links(),
             "Team" => vec![ErrorCode::TransitionRefused, ErrorCode::FieldInvalid],
             "Own" if path.contains("/me/") => vec![
                 ErrorCode::ResourceChanged,
@@ -96,6 +98,28 @@ fn codes(path: &str, method: &str, operation: &Operation) -> Vec<ErrorCode> {
         });
     }
     codes
+}
+
+/// Codes of a change of a payment link: those of the fields of a payment, in the merchant API.
+fn of_payment_links() -> Vec<ErrorCode> {
+    vec![
+        ErrorCode::ResourceChanged,
+        ErrorCode::FieldInvalid,
+        ErrorCode::FieldBlank,
+        ErrorCode::FieldTooLong,
+        ErrorCode::FieldHasControlCharacters,
+        ErrorCode::AmountNotNumber,
+        ErrorCode::AmountNotPositive,
+        ErrorCode::AmountTooLarge,
+        ErrorCode::AmountTooManyDecimals,
+        ErrorCode::CurrencyUnknown,
+        ErrorCode::UrlInvalid,
+        ErrorCode::MetadataTooManyKeys,
+        ErrorCode::MetadataKeyInvalid,
+        ErrorCode::MetadataValueTooLong,
+        ErrorCode::MethodUnknown,
+        ErrorCode::MethodCurrencyMismatch,
+    ]
 }
 
 /// Codes of an order of a payout: those of the merchant API.

@@ -1,6 +1,7 @@
 //! The account API through its routes.
 
 mod export;
+mod payment_links;
 mod people;
 mod profile;
 mod walk;
@@ -13,7 +14,7 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
 use switchyard_core::environment::Environment;
-use switchyard_core::ids::{AccountId, AppId, DeliveryId, UserId};
+use switchyard_core::ids::{AccountId, AppId, DeliveryId, PaymentLinkId, UserId};
 use switchyard_core::language::Language;
 use switchyard_core::secret::Secret;
 use switchyard_core::transaction::ClientContext;
@@ -22,8 +23,9 @@ use switchyard_engine::engine::NewPayment;
 use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer};
 use switchyard_gateway_host::Gateways;
 use switchyard_users::{
-    Acceptance, Action, BatchId, BatchLine, Identity, NewBatch, NewInvitation, Options, Origin,
-    PasswordCost, Proposal, Role, Sealer, SecondFactor, SignIn, TokenRequest, Users,
+    Acceptance, Action, BatchId, BatchLine, Identity, LinkAmount, LinkTerms, NewBatch,
+    NewInvitation, NewPaymentLink, Options, Origin, PasswordCost, Proposal, Role, Sealer,
+    SecondFactor, SignIn, TokenRequest, Users,
 };
 use tower::ServiceExt as _;
 
@@ -121,6 +123,7 @@ fn body(id: &str, account: AccountId) -> Value {
         "changeProfile" => json!({ "language": "fr" }),
         "changePassword" => json!({ "password": PASSWORD }),
         "confirmSecondFactor" => json!({ "code": "123456" }),
+        "createPaymentLink" => json!({ "title": "Tickets", "amount": 25, "currency": "USD" }),
         "createKey" => json!({ "kind": "secret" }),
         "createWebhook" => json!({ "url": "https://shop.example/hook" }),
         "sendTestEvent" => json!({ "event": "payment.initiated" }),
@@ -351,6 +354,7 @@ impl World {
         let invited = self.users.invite(&permit, invitation(&email, Role::Viewer));
         let invitation = invited.await.unwrap().link.id;
         let batch = self.batch(account, app, &who).await;
+        let link = self.payment_link(account, app, &who).await;
         let access = self.test.engine.access();
         let key = access.create_key(app, Environment::Sandbox, KeyKind::Secret, None);
         let key = key.await.unwrap();
@@ -386,7 +390,33 @@ impl World {
             ("{approval}", approval.to_string()),
             ("{invitation}", invitation.to_string()),
             ("{batch}", batch.to_string()),
+            ("{link}", link.to_string()),
         ]
+    }
+
+    /// A payment link.
+    async fn payment_link(&self, account: AccountId, app: AppId, who: &Identity) -> PaymentLinkId {
+        let action = Action::ManagePaymentLinks;
+        let permit = self.users.authorize(who, action, Some(account)).unwrap();
+        let new = NewPaymentLink {
+            app,
+            environment: Environment::Sandbox,
+            terms: LinkTerms {
+                title: "Tickets".to_owned(),
+                amount: LinkAmount::Fixed {
+                    amount: amount(2_500, "USD"),
+                },
+                description: None,
+                asks_phone: false,
+                methods: Vec::new(),
+                max_uses: Some(2),
+                expires_at: None,
+                return_url: None,
+                metadata: std::collections::BTreeMap::new(),
+            },
+        };
+        let created = self.users.create_payment_link(&permit, new).await;
+        created.unwrap().id
     }
 
     /// A draft of a batch of payouts.

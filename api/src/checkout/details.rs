@@ -28,26 +28,27 @@ struct Page {
     test_numbers: bool,
 }
 
-struct Field {
-    name: String,
-    label: String,
-    required: bool,
+/// Field as `checkout/field.html` shows it.
+pub(super) struct Field {
+    pub name: String,
+    pub label: String,
+    pub required: bool,
     /// Whether the payer may leave out what the field asks for.
-    optional: bool,
-    fixed: bool,
-    input: Input,
+    pub optional: bool,
+    pub fixed: bool,
+    pub input: Input,
     /// Values to choose from, each with its label.
-    options: Vec<(String, String)>,
-    value: String,
-    hint: Option<String>,
-    error: Option<String>,
+    pub options: Vec<(String, String)>,
+    pub value: String,
+    pub hint: Option<String>,
+    pub error: Option<String>,
     /// Whether it is the first invalid field, which gets the focus.
-    first_wrong: bool,
+    pub first_wrong: bool,
 }
 
 impl Field {
     /// The ids of what explains the field, error first.
-    fn described_by(&self) -> Option<String> {
+    pub(super) fn described_by(&self) -> Option<String> {
         let error = self.error.as_ref().map(|_| format!("e-{}", self.name));
         let hint = self.hint.as_ref().map(|_| format!("h-{}", self.name));
         let ids: Vec<_> = error.into_iter().chain(hint).collect();

@@ -92,6 +92,31 @@ pub fn paused(context: &PageContext, knows_all_attempts: bool) -> Response {
     response
 }
 
+/// Words of an error page.
+pub struct Words {
+    pub title: String,
+    pub text: String,
+    pub advice: String,
+}
+
+/// A page about a payment link that takes no payment. `retry`: where it can be tried again.
+pub fn of_link(
+    visitor: &Visitor,
+    frame: Frame,
+    status: StatusCode,
+    words: Words,
+    retry: Option<String>,
+) -> Response {
+    let page = Page {
+        frame,
+        title: words.title,
+        text: words.text,
+        advice: words.advice,
+        retry,
+    };
+    visitor.show(status, &page)
+}
+
 /// Seconds after which a paused payment is tried again.
 const PAUSED_RETRY_S: u64 = 60;
 

@@ -79,7 +79,7 @@ const TELEPHONE: Input = Input {
 };
 
 /// The customer's own fields, with the tokens by which browsers fill them in (WCAG 1.3.5).
-const CUSTOMER: [(&str, Input); 8] = [
+pub(super) const CUSTOMER: [(&str, Input); 8] = [
     (
         "first_name",
         Input {

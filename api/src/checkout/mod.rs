@@ -8,6 +8,9 @@
 //! GET  …/events, …/status         changes of the status page
 //! GET  …/result         result    the outcome, and back to the merchant
 //! GET  …/receipt        receipt   a success, for printing: mails link to it
+//!
+//! GET  /l/{code}        payment link: amount and payer          POST → 303 to a new payment
+//! GET  …/done           the end of a payment, without a page of the merchant
 //! ```
 //!
 //! Promises: every page works without script, as plain forms and links; every page asks where the
@@ -32,6 +35,8 @@ mod form;
 mod form_fields;
 pub mod front;
 mod leave;
+mod link;
+mod link_form;
 mod live;
 mod lost;
 mod menu;
@@ -98,6 +103,9 @@ pub fn router(state: ApiState, draining: Draining) -> Router {
         .route("/checkout/{id}/result", page(get(result::get)))
         .route("/checkout/{id}/receipt", page(get(receipt::get)))
         .route("/checkout/{id}/status", page(get(live::status)))
+        .route("/l/{code}", page(get(link::get).post(link::post)))
+        .route("/l/{code}/", page(get(link::get)))
+        .route("/l/{code}/done", page(get(link::done)))
         .route("/checkout", page(get(missing)))
         .route("/checkout/", page(get(missing)))
         .route("/checkout/{id}/{nothing}", page(get(nowhere)))

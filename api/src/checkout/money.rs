@@ -258,7 +258,7 @@ fn asks_for_too_much(attempt: &Attempt) -> bool {
 }
 
 /// An amount that is broken between two lines is read wrong.
-fn size(amount: &str) -> &'static str {
+pub(super) fn size(amount: &str) -> &'static str {
     match amount.chars().count() {
         0..=12 => "",
         13..=16 => "long",

@@ -92,6 +92,7 @@ pub struct Order {
     pub logo: Option<String>,
     /// Label of the amount: to be paid, or paid.
     pub label: String,
+    /// Empty: the payer chooses it on this page.
     pub amount: String,
     /// The amount that was asked for, when it is another, and the rate, when the payer pays in
     /// another currency.

@@ -190,6 +190,7 @@ mod tests {
             "busy-",
             "closed-",
             "paused-",
+            "link-",
         ];
         let unused: Vec<_> = known
             .iter()

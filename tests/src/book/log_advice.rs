@@ -38,6 +38,7 @@ pub const ADVICE: &[(&str, &[&str])] = &[
         RETRIED,
         &[
             "failed to ask about payments of before the restore",
+            "failed to begin a payment of a link",
             "failed to change a gateway",
             "failed to change a logo in the console",
             "failed to change an app in the console",
@@ -72,6 +73,7 @@ pub const ADVICE: &[(&str, &[&str])] = &[
             "failed to resend deliveries from the console",
             "failed to scan a queue",
             "failed to scan dead-lettered callbacks",
+            "failed to show a payment link",
             "failed to store a callback",
             "failed to store a change of access data",
             "failed to store a change of users",

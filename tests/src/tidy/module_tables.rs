@@ -313,6 +313,7 @@ pub(super) const API: &[Uses] = &[
             "openapi",
             "operations",
             "operator",
+            "payment_links",
             "payout_batches",
             "privacy",
             "proposals",
@@ -330,8 +331,10 @@ pub(super) const API: &[Uses] = &[
         "checkout",
         &[
             "client",
+            "error",
             "operations",
             "pages",
+            "payment_links",
             "return_url",
             "state",
             "utils",
@@ -366,6 +369,7 @@ pub(super) const API: &[Uses] = &[
             "operations",
             "operator",
             "pages",
+            "payment_links",
             "payout_batches",
             "privacy",
             "proposals",
@@ -437,6 +441,17 @@ pub(super) const API: &[Uses] = &[
         ],
     ),
     ("pages", &[]),
+    (
+        "payment_links",
+        &[
+            "error",
+            "iso_timestamp",
+            "merchant",
+            "operator",
+            "reason",
+            "state",
+        ],
+    ),
     (
         "payout_batches",
         &[

@@ -53,6 +53,10 @@ const NO_TENANTS: &[(&str, &str)] = &[
         "the payer's pages: who has the id of a payment may pay it",
     ),
     (
+        "/l/{code}*",
+        "the payer's pages: who has the address of a link may pay on it",
+    ),
+    (
         "/callbacks/{connection}*",
         "providers: tests/tests/callbacks/races.rs",
     ),

@@ -104,7 +104,8 @@ impl World {
         request = request
             .header("origin", "https://crooked.example")
             .header("access-control-request-method", "POST");
-        let kind = match target.starts_with("/checkout/") {
+        let is_page = target.starts_with("/checkout/") || target.starts_with("/l/");
+        let kind = match is_page {
             true => "application/x-www-form-urlencoded",
             false => "application/json",
         };

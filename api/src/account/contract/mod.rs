@@ -6,6 +6,7 @@ pub mod audit;
 pub mod batches;
 pub mod customers;
 pub mod own;
+pub mod payment_links;
 pub mod payouts;
 pub mod routing;
 pub mod settings;

@@ -216,6 +216,7 @@ async fn the_ids_of_another_merchant_do_not_exist_for_any_role() {
                 "{approval}",
                 "{invitation}",
                 "{batch}",
+                "{link}",
             ];
             let has_object = names.iter().any(|name| one.path.contains(name));
             if has_object && one.action.is_some_and(|action| allows(*role, action)) {

@@ -1,6 +1,7 @@
 //! Tests of the pages.
 
 mod gallery;
+mod links;
 mod mails;
 mod money;
 mod old_browsers;

@@ -7,6 +7,7 @@ mod approvals;
 mod customers;
 mod keys;
 mod own;
+mod payment_links;
 mod payouts;
 mod profile;
 mod routing;
@@ -82,6 +83,9 @@ enum Command {
     /// Order payouts
     #[command(subcommand)]
     Payouts(payouts::Payouts),
+    /// Manage payment links
+    #[command(subcommand)]
+    PaymentLinks(payment_links::Links),
     /// Show and decide proposals
     #[command(subcommand)]
     Approvals(approvals::Approvals),
@@ -139,6 +143,7 @@ impl Account {
             Command::Statistics(statistics) => statistics.run(session).await,
             Command::Customers(customers) => customers.run(session).await,
             Command::Payouts(payouts) => payouts.run(session).await,
+            Command::PaymentLinks(links) => links.run(session).await,
             Command::Approvals(approvals) => approvals.run(session).await,
             Command::Keys(keys) => keys.run(session).await,
             Command::Connections(connections) => connections.run(session).await,
