@@ -9,6 +9,7 @@
 //! GET  /console/apps/{app}/{environment}/payments[/{id}|.csv]  and …/payouts, …/payouts/new,
 //!      …/payouts/batches[/{batch}]
 //! GET  /console/apps/{app}/{environment}/customers[/{customer}[/export|/erase]]
+//! GET  /console/apps/{app}/{environment}/payment-links[/new|/{link}]
 //! GET  /console/apps/{app}/{environment}/keys[/new|/{key}]  and …/webhooks[/new|/{webhook}]
 //! GET  /console/apps/{app}/{environment}/connections[/new|/{connection}]
 //! GET  /console/apps/{app}/{environment}/routing[/edit]
@@ -48,6 +49,7 @@ mod method_names;
 mod notices;
 mod openid;
 mod page;
+mod payment_links;
 mod payouts;
 mod problems;
 mod refusals;
@@ -144,6 +146,7 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
         )
         .merge(home_pages())
         .merge(customer_pages())
+        .merge(link_pages())
         .merge(developer_pages())
         .merge(connection_pages())
         .merge(approval_pages())
@@ -203,6 +206,22 @@ fn customer_pages() -> Router<ConsoleState> {
         .route(
             "/console/apps/{app}/{environment}/customers/{customer}/erase",
             get(customers::get_erase).post(customers::erase),
+        )
+}
+
+fn link_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route(
+            "/console/apps/{app}/{environment}/payment-links",
+            get(payment_links::list),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payment-links/new",
+            get(payment_links::new::get).post(payment_links::new::post),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/payment-links/{link}",
+            get(payment_links::get).post(payment_links::change),
         )
 }
 

@@ -531,6 +531,7 @@ impl Page {
             ]);
             let more = [
                 (Action::ViewPayments, "customers", "i-person"),
+                (Action::ViewPayments, "payment-links", "i-link"),
                 (Action::ViewConnections, "connections", "i-bolt"),
                 (Action::ViewRouting, "routing", "i-payouts"),
                 (Action::ViewAppSettings, "settings", "i-settings"),

@@ -9,6 +9,7 @@ mod export;
 mod home;
 mod installation;
 mod logo;
+mod payment_links;
 mod payouts;
 mod refusals;
 mod routes;
@@ -486,6 +487,7 @@ const MESSAGE_FOLDERS: &[&str] = &[
     "src/console/developers",
     "src/console/home",
     "src/console/installation",
+    "src/console/payment_links",
     "src/console/payouts",
     "src/console/routing",
     "src/console/settings",

@@ -54,6 +54,10 @@ pub struct Section {
     pub text: Option<String>,
     pub links: Vec<Target>,
     pub facts: Vec<Fact>,
+    /// Values to copy, in fields that cannot be changed.
+    pub copied: Vec<Input>,
+    /// Markup of a QR code.
+    pub picture: Option<String>,
     pub table: Option<Table>,
     pub forms: Vec<Form>,
 }
