@@ -111,6 +111,41 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
         .route("/console/link/{token}", get(links::get).post(links::post))
         .route("/console/confirm", get(confirm::get).post(confirm::post))
         .merge(account_pages())
+        .merge(transaction_pages())
+        .merge(home_pages())
+        .merge(customer_pages())
+        .merge(link_pages())
+        .merge(developer_pages())
+        .merge(connection_pages())
+        .merge(approval_pages())
+        .merge(team_pages())
+        .route(
+            "/console/apps/{app}/{environment}/settings",
+            get(settings::get).post(settings::post),
+        )
+        .route(
+            "/console/apps/{app}/{environment}/settings/logo",
+            // The largest file is a limit of logos.
+            post(settings::logo::post).layer(DefaultBodyLimit::disable()),
+        )
+        .merge(installation::installation_pages())
+        .route("/console/{*nothing}", get(nowhere))
+        .layer(CompressionLayer::new())
+        .layer(DefaultBodyLimit::max(FORM_BYTES))
+        .layer(from_fn_with_state(state.clone(), choose_language))
+        .layer(from_fn_with_state(state.clone(), only_own_forms))
+        .with_state(state)
+}
+
+fn openid_pages() -> Router<ConsoleState> {
+    Router::new()
+        .route("/console/sign-in/openid", get(openid::get))
+        .route("/console/sign-in/openid/return", get(openid::back))
+        .route("/console/confirm/openid", get(openid::get_confirm))
+}
+
+fn transaction_pages() -> Router<ConsoleState> {
+    Router::new()
         .route(
             "/console/apps/{app}/{environment}/payments",
             get(list::payments),
@@ -144,36 +179,6 @@ pub fn router(api: ApiState, access: &ConsoleAccess) -> Router {
             "/console/apps/{app}/{environment}/payouts/{id}",
             get(transaction::payout).post(actions::payout),
         )
-        .merge(home_pages())
-        .merge(customer_pages())
-        .merge(link_pages())
-        .merge(developer_pages())
-        .merge(connection_pages())
-        .merge(approval_pages())
-        .merge(team_pages())
-        .route(
-            "/console/apps/{app}/{environment}/settings",
-            get(settings::get).post(settings::post),
-        )
-        .route(
-            "/console/apps/{app}/{environment}/settings/logo",
-            // The largest file is a limit of logos.
-            post(settings::logo::post).layer(DefaultBodyLimit::disable()),
-        )
-        .merge(installation::installation_pages())
-        .route("/console/{*nothing}", get(nowhere))
-        .layer(CompressionLayer::new())
-        .layer(DefaultBodyLimit::max(FORM_BYTES))
-        .layer(from_fn_with_state(state.clone(), choose_language))
-        .layer(from_fn_with_state(state.clone(), only_own_forms))
-        .with_state(state)
-}
-
-fn openid_pages() -> Router<ConsoleState> {
-    Router::new()
-        .route("/console/sign-in/openid", get(openid::get))
-        .route("/console/sign-in/openid/return", get(openid::back))
-        .route("/console/confirm/openid", get(openid::get_confirm))
 }
 
 fn home_pages() -> Router<ConsoleState> {

@@ -65,6 +65,7 @@ impl World {
         let access = ConsoleAccess {
             users: users.clone(),
             url: "http://127.0.0.1:8080".to_owned(),
+            openid: None,
         };
         let http = HttpSettings::default();
         let state = ApiState::with_console(test.engine.clone(), http, Some(access));

@@ -329,7 +329,7 @@ fn payment_row(page: &Page, tx: &Transaction) -> Row {
         vec![
             tx.amount.with_code(text.language()),
             labels::badge(tx, text).word,
-            labels::customer_name(tx, page.may(Action::ViewPersonalData)),
+            labels::customer_name(&tx.customer, page.may(Action::ViewPersonalData), text),
             text.language().date(tx.created_at),
         ],
     )
