@@ -210,6 +210,44 @@ async fn an_erased_customer_is_named_by_no_answer_and_amounts_stay() -> anyhow::
     Ok(())
 }
 
+/// Another person's payment may name a customer in its description or metadata.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_export_and_an_erasure_are_about_no_other_person() -> anyhow::Result<()> {
+    let shop = Shop::open().await?;
+    let paid = shop.payment(PAYS).await?;
+    shop.ended(&paid).await?;
+    let customer = shop.customer().await?;
+    let merchant = shop.server.merchant();
+    let mut others = Vec::new();
+    for (field, value) in [
+        ("metadata", json!({ "referred_by": customer })),
+        ("description", json!(format!("Gift for {customer}"))),
+    ] {
+        let mut new = of(payment("Order 9"), "bob@example.com");
+        new[field] = value;
+        let made = merchant.post("/v1/payments/initialize", &new).await?;
+        let id = made.expect(201)?.data("id")?.to_owned();
+        pays(&shop.server.stranger(), &id, PAYS).await?;
+        shop.ended(&id).await?;
+        others.push(id);
+    }
+    shop.heard(6).await?;
+    let path = format!("{}/customers/{customer}/export", shop.scope);
+    let exported: Value = serde_json::from_str(&shop.owner.page(&path).await?)?;
+    let text = exported.to_string();
+    ensure!(!text.contains("bob@example.com"), "{text}");
+    let erased = shop.erase(&customer).await?;
+    ensure!(
+        erased["erased"] == 1 && erased["is_deleted"] == true,
+        "{erased}"
+    );
+    for id in &others {
+        let all = shop.about(id).await?;
+        ensure!(all.contains("bob@example.com"), "{all}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_in_progress_keeps_its_data_and_an_erasure_survives_a_kill() -> anyhow::Result<()> {
     let mut shop = Shop::open().await?;

@@ -5,12 +5,13 @@ use axum::Form;
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
+use switchyard_core::ids::AccountId;
 use switchyard_core::secret::Secret;
-use switchyard_users::{Acceptance, Link, Purpose, User, UserState, UsersError};
+use switchyard_users::{Acceptance, Link, Purpose, Role, User, UserState, UsersError};
 
+use super::form::Fields;
 use super::frame::Frame;
-use super::messages_of::password_problem;
+use super::messages_of::{password_problem, role_name};
 use super::page::Page;
 use super::sign_in::proceed;
 
@@ -25,11 +26,12 @@ struct PasswordPage {
     name: Option<String>,
 }
 
-#[derive(Deserialize)]
-pub struct PasswordForm {
-    password: Secret<String>,
-    #[serde(default)]
-    name: Option<String>,
+#[derive(Template)]
+#[template(path = "console/offer.html")]
+struct OfferPage {
+    frame: Frame,
+    text: String,
+    role: String,
 }
 
 /// `GET /console/link/{token}`
@@ -50,8 +52,8 @@ pub async fn get(page: Page, Path(token): Path<String>) -> Response {
                 Err(error) => page.failed(error.into()),
             }
         }
-        Purpose::Invitation { .. } if user.state == UserState::Active => {
-            accept(&page, &token).await
+        Purpose::Invitation { account, role } if user.state == UserState::Active => {
+            offer(&page, &user, (account, role))
         }
         Purpose::Invitation { .. } | Purpose::Reset => {
             form(&page, StatusCode::OK, &link, &user, None)
@@ -63,25 +65,34 @@ pub async fn get(page: Page, Path(token): Path<String>) -> Response {
 pub async fn post(
     page: Page,
     Path(token): Path<String>,
-    Form(sent): Form<PasswordForm>,
+    Form(sent): Form<Vec<(String, String)>>,
 ) -> Response {
     let (link, user) = match page.state.users().link(&token) {
         Ok(found) => found,
         Err(_) => return page.message(StatusCode::GONE, "console-link"),
     };
     let users = page.state.users();
+    let value = |name: &str| {
+        let mut fields = sent.iter();
+        let found = fields.find(|(field, _)| field == name);
+        found.map(|(_, value)| value.clone())
+    };
+    let password = Secret::new(value("password").unwrap_or_default());
     let saved = match link.purpose {
+        Purpose::Invitation { .. } if user.state == UserState::Active => {
+            return accept(&page, &token, sent).await;
+        }
         Purpose::Invitation { .. } => {
             let acceptance = Acceptance {
-                password: Some(sent.password),
-                name: sent.name,
+                password: Some(password),
+                name: value("name"),
                 language: Some(page.text().language()),
             };
             let accepted = users.accept_invitation(&token, acceptance, &page.origin);
             accepted.await.map(drop)
         }
         Purpose::Reset => {
-            let reset = users.reset_password(&token, sent.password, &page.origin);
+            let reset = users.reset_password(&token, password, &page.origin);
             reset.await.map(drop)
         }
         Purpose::SignIn => Ok(()),
@@ -99,16 +110,44 @@ pub async fn post(
     }
 }
 
-/// Gives a user who has a password the role of an invitation.
-async fn accept(page: &Page, token: &str) -> Response {
-    let acceptance = Acceptance::default();
-    let accepted = page
-        .state
-        .users()
-        .accept_invitation(token, acceptance, &page.origin);
-    match accepted.await {
-        Ok(_) => page.go(&page.link("")),
-        Err(_) => page.message(StatusCode::GONE, "console-link"),
+/// Page on which a user who exists accepts one more role, in their own session.
+fn offer(page: &Page, user: &User, (account, role): (Option<AccountId>, Role)) -> Response {
+    let Some(who) = page.identity() else {
+        return page.to_sign_in_with("invited");
+    };
+    if who.user.id != user.id {
+        return page.message(StatusCode::FORBIDDEN, "console-invited-other");
+    }
+    let text = page.text();
+    let access = page.state.engine().access();
+    let name = account.and_then(|id| Some(access.account(id)?.name.clone()));
+    let shown = OfferPage {
+        frame: page.frame("console-offer-title", ""),
+        text: match &name {
+            Some(name) => text.with("console-offer-account", &[("account", name)]),
+            None => text.say("console-offer-installation"),
+        },
+        role: role_name(role, text),
+    };
+    page.show(StatusCode::OK, &shown)
+}
+
+/// Gives the signed-in user the role of their invitation.
+async fn accept(page: &Page, token: &str, sent: Vec<(String, String)>) -> Response {
+    let mut fields = match Fields::checked(page, sent) {
+        Ok(fields) => fields,
+        Err(refused) => return *refused,
+    };
+    let Some(who) = page.identity() else {
+        return page.to_sign_in_with("invited");
+    };
+    match page.state.users().accept_invitation_as(who, token).await {
+        Ok(_) => {
+            fields.took_effect();
+            page.go(&page.link(""))
+        }
+        Err(UsersError::LinkExpired) => page.message(StatusCode::GONE, "console-link"),
+        Err(error) => page.failed(error.into()),
     }
 }
 

@@ -193,6 +193,7 @@ const fn of_refusal(refusal: IdentityRefusal) -> &'static str {
         IdentityRefusal::Disabled => "openid-disabled",
         IdentityRefusal::OtherIdentity => "openid-other-identity",
         IdentityRefusal::OtherUser => "openid-other-user",
+        IdentityRefusal::NoSecondFactor => "openid-no-second-factor",
     }
 }
 
@@ -237,11 +238,11 @@ mod tests {
             IdentityRefusal::Disabled,
             IdentityRefusal::OtherIdentity,
             IdentityRefusal::OtherUser,
+            IdentityRefusal::NoSecondFactor,
         ];
         let faults = faults.map(of_fault).into_iter();
         let all = faults.chain(refusals.map(of_refusal));
-        let all: Vec<_> = all.chain(["openid-no-second-factor"]).collect();
-        assert_eq!(all, NOTICES);
+        assert_eq!(all.collect::<Vec<_>>(), NOTICES);
         for name in NOTICES {
             let say = |language| {
                 let values = [("provider", "Example Ltd")];

@@ -341,19 +341,29 @@ impl Page {
 
     /// Leads to the sign-in, and after it back to this page.
     pub fn to_sign_in(&self) -> Response {
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        if self.path() == self.link("") {
-            return self.go(&self.link("sign-in"));
+        match self.path() == self.link("") {
+            true => self.go(&self.link("sign-in")),
+            false => self.to_and_back("sign-in", None),
         }
-        query.append_pair("next", self.path());
-        self.go(&self.link(&format!("sign-in?{}", query.finish())))
+    }
+
+    /// Leads to the sign-in with a notice, and after it back to this page.
+    pub fn to_sign_in_with(&self, notice: &str) -> Response {
+        self.to_and_back("sign-in", Some(notice))
     }
 
     /// Leads to the confirmation of the password, and after it back to this page.
     fn to_confirmation(&self) -> Response {
+        self.to_and_back("confirm", None)
+    }
+
+    fn to_and_back(&self, to: &str, notice: Option<&str>) -> Response {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query.append_pair("next", self.path());
-        self.go(&self.link(&format!("confirm?{}", query.finish())))
+        if let Some(notice) = notice {
+            query.append_pair("notice", notice);
+        }
+        self.go(&self.link(&format!("{to}?{}", query.finish())))
     }
 
     /// Error page.

@@ -89,6 +89,7 @@ pub async fn get(page: Page, Query(arrival): Query<Arrival>) -> Response {
     let notice = match arrival.notice.as_str() {
         "signed-out" => Some("console-signed-out"),
         "foreign" => Some("console-foreign-form"),
+        "invited" => Some("console-invited-sign-in"),
         _ if !arrival.next.is_empty() => Some("console-session-ended"),
         _ => None,
     };

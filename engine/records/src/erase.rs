@@ -2,7 +2,7 @@
 //!
 //! Erased from the snapshot and from each event: names, the e-mail address, phone numbers, postal
 //! addresses, the recipient, the fields of the payer, the address and browser of the client. So are
-//! the provider's words about a decline. Ids, amounts, times, methods, countries, outcomes, notes
+//! the provider's words about a decline, about an unknown outcome and about a failure to send. Ids, amounts, times, methods, countries, outcomes, notes
 //! of operators and the state that the gateway keeps stay: accounts and late reports of providers
 //! need them. So do the description, the metadata and the return address, which are the merchant's.
 //! Left out: calls to providers, callbacks, webhooks and mails, whose modules erase them.
@@ -201,7 +201,7 @@ fn erase_attempt(attempt: &mut Attempt) {
         payer_action,
         payer_fee: _,
         decline,
-        why: _,
+        why,
         captured: _,
         received: _,
         fees: _,
@@ -223,6 +223,9 @@ fn erase_attempt(attempt: &mut Attempt) {
     if let (Some(decline), None) = (decline, settled) {
         decline.provider_message = None;
     }
+    if why.is_some() {
+        *why = Some(ERASED.to_owned());
+    }
     (*phone, *fields, *payer_action) = (None, BTreeMap::new(), None);
 }
 
@@ -241,9 +244,11 @@ fn without_personal_data(tx: &Transaction, mut event: Event) -> Event {
             }
         }
         Event::Failed { failure } => erase_failure(failure, &tx.attempts),
+        Event::AttemptInDoubt { why, .. } | Event::AttemptNotSent { why, .. } => {
+            ERASED.clone_into(why);
+        }
+        Event::CodeAnswered { why, .. } => *why = None,
         Event::Initiated
-        | Event::AttemptInDoubt { .. }
-        | Event::AttemptNotSent { .. }
         | Event::AttemptSucceeded { .. }
         | Event::MoneyReported { .. }
         | Event::AttemptIdentified { .. }
@@ -251,7 +256,6 @@ fn without_personal_data(tx: &Transaction, mut event: Event) -> Event {
         | Event::QueryPlanned { .. }
         | Event::SubmissionResumed { .. }
         | Event::CodeSubmitted { .. }
-        | Event::CodeAnswered { .. }
         | Event::CallOffStarted { .. }
         | Event::OperatorActed { .. }
         | Event::SteppedOver { .. }
@@ -267,6 +271,9 @@ fn without_personal_data(tx: &Transaction, mut event: Event) -> Event {
     event
 }
 
+/// Reason of an attempt without the provider's words.
+const ERASED: &str = "erased with the personal data";
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -274,7 +281,7 @@ mod tests {
     use super::*;
     use crate::transactions::load;
     use switchyard_core::testing::fixtures::{World, confirm, operator, pending, succeeded};
-    use switchyard_core::transaction::Command;
+    use switchyard_core::transaction::{Command, Outcome};
 
     const WORDS: [&str; 6] = ["awa@", "Awa", "Diop", "+2299700", "192.0.2.7", "Browser"];
 
@@ -301,6 +308,9 @@ mod tests {
             confirmed.fields = BTreeMap::from([("name".to_owned(), "Awa Diop".to_owned())]);
         }
         world.apply(command).unwrap();
+        world
+            .answer(Outcome::unknown("Awa Diop did not answer"))
+            .unwrap();
         world.answer(pending()).unwrap();
         if has_ended {
             world.answer(succeeded()).unwrap();

@@ -83,14 +83,11 @@ impl Engine {
         before: Option<TransactionId>,
         limit: usize,
     ) -> Result<SearchPage, EngineError> {
-        let Ok(text) = SearchText::parse(&customer.to_string()) else {
-            return Ok(SearchPage::default());
-        };
         let query = SearchQuery {
             app,
             environment,
             kind: None,
-            text,
+            text: SearchText::of_customer(customer),
             before,
             limit,
         };

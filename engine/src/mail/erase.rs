@@ -55,6 +55,8 @@ pub async fn erase(
             };
             if transactions.contains(&sent.letter.transaction) {
                 erase_customer(&mut sent.letter);
+                // The words of a mail server may name the person.
+                sent.why = None;
                 batch.put(Table::Delivery, key, queued_mail::json(&sent));
             }
         }

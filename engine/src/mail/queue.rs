@@ -120,6 +120,8 @@ async fn send(shared: &Shared, item: &Item<MailQueue>) -> RowState {
             (Verdict::Failed, Some(error.to_string()))
         }
     };
+    // Servers repeat the address, which belongs in no log.
+    let why = why.map(|why| letter.without_address(&why));
     log(shared, &letter, verdict, why.as_deref());
     loop {
         match shared

@@ -107,6 +107,9 @@ pub struct QueuedMail {
     pub attempts: u32,
 }
 
+/// Shown in place of the recipient's address.
+const HIDDEN_ADDRESS: &str = "(address)";
+
 /// Mail in the outbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
@@ -139,6 +142,24 @@ impl OutboxMail {
             Self::Transaction(mail) => mail.enqueued_at,
             Self::User(mail) => mail.enqueued_at,
         }
+    }
+
+    /// `text` without the address of the recipient, in any case of its letters.
+    pub fn without_address(&self, text: &str) -> String {
+        let address = match self {
+            Self::Transaction(mail) => &mail.address,
+            Self::User(mail) => &mail.address,
+        };
+        if address.is_empty() {
+            return text.to_owned();
+        }
+        let (mut shown, mut rest) = (String::new(), 0);
+        let (lower, wanted) = (text.to_ascii_lowercase(), address.to_ascii_lowercase());
+        for (at, _) in lower.match_indices(&wanted) {
+            shown.extend([&text[rest..at], HIDDEN_ADDRESS]);
+            rest = at + wanted.len();
+        }
+        shown + &text[rest..]
     }
 
     /// Counts an attempt, and returns the number of attempts with it.

@@ -21,10 +21,11 @@ impl WriteGuard {
     pub(crate) async fn change_credentials_removing(
         self,
         user: User,
+        keep: Option<SessionId>,
         used: LinkId,
         entries: Vec<NewEntry>,
     ) -> Result<(), UsersError> {
-        self.store_changed(user, None, Some(used), entries).await
+        self.store_changed(user, keep, Some(used), entries).await
     }
 
     /// Stores a user whose password, second factor, role or state has changed, and ends the

@@ -19,7 +19,8 @@ pub struct ProviderIdentity {
 pub(crate) struct BoundIdentity {
     pub issuer: String,
     pub subject: String,
-    /// Whether the last sign-in had a second factor of the provider.
+    /// Whether a sign-in has had a second factor of the provider. From then on each one needs it, or
+    /// the user's own.
     pub has_second_factor: bool,
 }
 

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use switchyard_core::ids::{AccountId, LinkId, UserId};
+use switchyard_core::ids::{AccountId, LinkId, SessionId, UserId};
 use switchyard_core::language::Language;
 use switchyard_core::limits::USERS;
 use switchyard_core::secret::Secret;
 use switchyard_store::Batch;
 
 use crate::audit::{Actor, NewEntry, Origin};
-use crate::authorize::Permit;
+use crate::authorize::{Identity, Permit};
 use crate::error::UsersError;
 use crate::link::{Link, NewLink, Purpose};
 use crate::password::check_password;
+use crate::refusal::Refusal;
 use crate::role::{Role, Scope};
 use crate::rows::{self, Kind};
 use crate::user::{
@@ -35,7 +36,7 @@ pub struct NewInvitation {
 /// Entries of a person who accepts an invitation.
 #[derive(Clone, Debug, Default)]
 pub struct Acceptance {
-    /// Password of a new user. Not used for a user who exists.
+    /// Password of the new user.
     pub password: Option<Secret<String>>,
     /// Another name than that of the invitation.
     pub name: Option<String>,
@@ -181,8 +182,8 @@ impl Users {
         }
     }
 
-    /// Accepts an invitation: the user gets the role, and a new user a password. It does not sign
-    /// in, so that the second factor is set up or checked as at each sign-in.
+    /// Accepts the invitation of a new user, who gets the role and a password. It does not sign in,
+    /// so that the second factor is set up or checked as at each sign-in.
     pub async fn accept_invitation(
         &self,
         token: &str,
@@ -190,37 +191,70 @@ impl Users {
         origin: &Origin,
     ) -> Result<Arc<User>, UsersError> {
         let (_, user) = self.link(token)?;
-        let password = match (user.state, acceptance.password) {
-            (UserState::Active, _) => None,
-            (_, None) => return Err(UsersError::invalid("password", "is missing")),
-            (_, Some(password)) => {
-                check_password(password.expose(), &user.email)?;
-                let hash = self.0.hasher.hash(password).await;
-                Some(hash.ok_or(UsersError::PasswordHash)?)
-            }
+        let Some(password) = acceptance.password else {
+            return Err(UsersError::invalid("password", "is missing"));
         };
+        check_password(password.expose(), &user.email)?;
+        let hash = self.0.hasher.hash(password).await;
+        let hash = hash.ok_or(UsersError::PasswordHash)?;
         let gate = self.gate().await;
         let (link, user) = self.link(token)?;
+        if !matches!(link.purpose, Purpose::Invitation { .. }) {
+            return Err(UsersError::LinkExpired);
+        }
+        if user.state != UserState::Invited {
+            return Err(UsersError::NotPossible(
+                "this user exists: sign in, then open the link again",
+            ));
+        }
+        let mut changed = User::clone(&user);
+        changed.credentials.password = Some(hash);
+        changed.state = UserState::Active;
+        if let Some(name) = acceptance.name {
+            changed.name = checked_name("name", &name)?;
+        }
+        changed.language = acceptance.language.unwrap_or(changed.language);
+        self.accept(gate, &link, changed, None, origin).await
+    }
+
+    /// Accepts an invitation of the signed-in user, who gets one more role. Other sessions of the
+    /// user end. Without the session, whoever holds the link could change the roles of the user.
+    pub async fn accept_invitation_as(
+        &self,
+        who: &Identity,
+        token: &str,
+    ) -> Result<Arc<User>, UsersError> {
+        who.session().ok_or(Refusal::NeedsPerson)?;
+        let gate = self.gate().await;
+        let user = self.live_user(who)?;
+        let (link, invited) = self.link(token)?;
+        if invited.id != user.id {
+            return Err(UsersError::LinkExpired);
+        }
+        let changed = User::clone(&user);
+        self.accept(gate, &link, changed, who.session(), &who.origin)
+            .await
+    }
+
+    /// Stores the role of an invitation. `keep`: session of the user that does not end.
+    async fn accept(
+        &self,
+        gate: WriteGuard,
+        link: &Link,
+        mut user: User,
+        keep: Option<SessionId>,
+        origin: &Origin,
+    ) -> Result<Arc<User>, UsersError> {
         let Purpose::Invitation { account, role } = link.purpose else {
             return Err(UsersError::LinkExpired);
         };
-        let mut changed = User::clone(&user);
-        if changed.state == UserState::Invited {
-            // The state cannot change from active to invited in the meantime.
-            changed.credentials.password = password;
-            changed.state = UserState::Active;
-            if let Some(name) = acceptance.name {
-                changed.name = checked_name("name", &name)?;
-            }
-            changed.language = acceptance.language.unwrap_or(changed.language);
-        }
-        changed.membership = with_role(&changed.membership, account, role)?;
+        user.membership = with_role(&user.membership, account, role)?;
         let actor = Actor::User { id: user.id };
         let entry = NewEntry::new(actor, origin, "accept_invitation", user.id)
             .about(account)
             .changing(serde_json::Value::Null, serde_json::json!({ "role": role }));
-        let (id, used) = (user.id, link.id);
-        gate.change_credentials_removing(changed, used, vec![entry])
+        let id = user.id;
+        gate.change_credentials_removing(user, keep, link.id, vec![entry])
             .await?;
         self.user(id).ok_or(UsersError::Conflict)
     }

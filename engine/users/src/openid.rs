@@ -41,6 +41,8 @@ pub enum IdentityRefusal {
     /// The identity is bound to another user than the one with its e-mail address, or the one who
     /// is signed in.
     OtherUser,
+    /// Earlier sign-ins had a second factor of the provider, and this one has none.
+    NoSecondFactor,
 }
 
 /// Result of a sign-in by a provider.
@@ -71,7 +73,8 @@ impl Users {
         origin: &Origin,
     ) -> Result<ProviderSignIn, UsersError> {
         let gate = self.gate().await;
-        let user = match self.user_of_identity(identity) {
+        let found = self.user_of_identity(identity);
+        let user = match found.and_then(|user| self.require_usual_factor(user, identity)) {
             Ok(user) => user,
             Err(refusal) => {
                 drop(gate);
@@ -145,6 +148,19 @@ impl Users {
     /// Whether the second factor of the user is the provider's, and none is here.
     pub(crate) fn has_factor_elsewhere(&self, user: &User) -> bool {
         self.has_provider_factor(user) && self.lacks_totp(user)
+    }
+
+    /// Checks that the identity has the second factor that the user's earlier sign-ins had. The
+    /// first factor of the provider must not lead to the set-up of an authenticator.
+    fn require_usual_factor(
+        &self,
+        user: Arc<User>,
+        identity: &ProviderIdentity,
+    ) -> Result<Arc<User>, IdentityRefusal> {
+        match self.has_factor_elsewhere(&user) && !identity.has_second_factor {
+            true => Err(IdentityRefusal::NoSecondFactor),
+            false => Ok(user),
+        }
     }
 
     fn counts_second_factor(&self, identity: &ProviderIdentity) -> bool {
@@ -226,10 +242,12 @@ fn bound(
     identity: &ProviderIdentity,
     origin: &Origin,
 ) -> (Batch, User, Vec<NewEntry>) {
+    let before = user.bound_identity().filter(|before| before.is(identity));
+    let had_second_factor = before.is_some_and(|before| before.has_second_factor);
     let new = BoundIdentity {
         issuer: identity.issuer.clone(),
         subject: identity.subject.clone(),
-        has_second_factor: identity.has_second_factor,
+        has_second_factor: had_second_factor || identity.has_second_factor,
     };
     let entry = |action: &str| {
         let actor = Actor::User { id: user.id };

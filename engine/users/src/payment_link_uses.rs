@@ -81,8 +81,8 @@ impl Users {
     /// link wait for each other, instead of repeating their commits.
     pub async fn lock_payment_link(&self, id: PaymentLinkId) -> MutexGuard<'_, ()> {
         let locks = &self.0.link_locks;
-        let [.., last] = id.ulid().to_bytes();
-        locks[usize::from(last) % locks.len()].lock().await
+        let place = id.ulid().random() % locks.len() as u128;
+        locks[place as usize].lock().await
     }
 
     /// A use of the link for this form, or the reason why it takes no payment now.

@@ -76,7 +76,7 @@ impl Users {
         changed.credentials.password = Some(hash);
         let actor = Actor::User { id: user.id };
         let entry = NewEntry::new(actor, origin, "reset_password", user.id);
-        gate.change_credentials_removing(changed, link.id, vec![entry])
+        gate.change_credentials_removing(changed, None, link.id, vec![entry])
             .await?;
         self.0.sign_ins.forget(&user.email);
         self.0.resets.forget(&user.email);

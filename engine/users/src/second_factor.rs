@@ -56,10 +56,8 @@ impl Users {
     /// first. `pending`: token of [`crate::SignIn::NeedsTotpSetup`].
     pub fn begin_first_setup(&self, pending: &str) -> Result<TotpSetup, UsersError> {
         let (_, user) = self.pending_sign_in(pending)?;
-        match user.has_totp() {
-            true => Err(UsersError::SignInExpired),
-            false => Ok(self.setup_begun_by(&user, Fingerprint::of(pending))),
-        }
+        self.require_no_factor(&user)?;
+        Ok(self.setup_begun_by(&user, Fingerprint::of(pending)))
     }
 
     /// Confirms the first set-up with a code of the authenticator, and signs in.
@@ -71,9 +69,7 @@ impl Users {
     ) -> Result<FirstSetup, UsersError> {
         let gate = self.gate().await;
         let (_, user) = self.pending_sign_in(pending)?;
-        if user.has_totp() {
-            return Err(UsersError::SignInExpired);
-        }
+        self.require_no_factor(&user)?;
         let begun_by = Fingerprint::of(pending);
         let (mut changed, codes) = match self.with_new_totp(&user, begun_by, code) {
             Err(UsersError::WrongFactor) => {
@@ -91,6 +87,15 @@ impl Users {
         let session = self.open_session(gate, changed, origin, entries).await?;
         self.forget_setup(pending, id);
         Ok(FirstSetup { codes, session })
+    }
+
+    /// Checks that the user has no second factor, here or at the provider: one may have come since
+    /// the set-up began.
+    fn require_no_factor(&self, user: &User) -> Result<(), UsersError> {
+        match user.has_totp() || self.has_factor_elsewhere(user) {
+            true => Err(UsersError::SignInExpired),
+            false => Ok(()),
+        }
     }
 
     /// Makes new recovery codes for the sender, who signed in recently. The earlier ones end.

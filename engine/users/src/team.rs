@@ -68,9 +68,12 @@ impl Users {
         let mut roles = roles.clone();
         roles.remove(&account);
         let mut changed = User::clone(&user);
+        // After another invitation, the next sign-in by the provider binds an identity again. Roles
+        // in other accounts still depend on it.
+        if roles.is_empty() {
+            changed.credentials.unbind();
+        }
         changed.membership = Membership::Accounts(roles);
-        // After another invitation, the next sign-in by the provider binds an identity again.
-        changed.credentials.identity = None;
         let entry = permit
             .entry(id)
             .changing(json!({ "role": before }), Value::Null);
@@ -93,14 +96,16 @@ impl Users {
         self.change_state(gate, permit, &user, state).await
     }
 
-    /// Lets a disabled user sign in again, with the password and the roles from before.
+    /// Lets a disabled user sign in again, with the roles from before. The password from before
+    /// counts unless the second factor was the provider's.
     pub async fn enable(&self, permit: &Permit, id: UserId) -> Result<(), UsersError> {
         let gate = self.gate().await;
         let permit = &self.manager(permit)?;
         let user = self.user_for_operator(permit, id)?;
-        let state = match user.credentials.password {
-            Some(_) => UserState::Active,
-            None => UserState::Invited,
+        let has_accepted = user.credentials.password.is_some() || user.last_sign_in_at.is_some();
+        let state = match has_accepted {
+            true => UserState::Active,
+            false => UserState::Invited,
         };
         self.change_state(gate, permit, &user, state).await
     }
@@ -245,7 +250,7 @@ impl Users {
         changed.state = state;
         if state == UserState::Disabled {
             // After the user is enabled, the next sign-in by the provider binds an identity again.
-            changed.credentials.identity = None;
+            changed.credentials.unbind();
         }
         let entry = permit
             .entry(user.id)

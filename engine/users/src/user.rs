@@ -70,6 +70,19 @@ pub(crate) struct Credentials {
     pub version: u64,
 }
 
+impl Credentials {
+    /// Removes the identity, and with it the password of a user whose only second factor was the
+    /// provider's: the password alone would lead to the set-up of an authenticator. A reset by mail
+    /// or a sign-in at the provider gives access again.
+    pub fn unbind(&mut self) {
+        let removed = self.identity.take();
+        let had_second_factor = removed.is_some_and(|removed| removed.has_second_factor);
+        if had_second_factor && self.totp.is_none() {
+            self.password = None;
+        }
+    }
+}
+
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")

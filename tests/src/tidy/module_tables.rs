@@ -363,6 +363,7 @@ pub(super) const API: &[Uses] = &[
             "error",
             "export",
             "frame",
+            "iso_timestamp",
             "key_changes",
             "merchant",
             "openid",

@@ -8,6 +8,7 @@ use switchyard_core::transaction::Kind;
 
 use super::super::form::Fields;
 use super::super::installation::view::{Choice, Input, InputKind};
+use super::super::method_names::distinct_name;
 use super::super::page::{Failed, Page};
 use super::super::problems::Problems;
 use crate::iso_timestamp::IsoTimestamp;
@@ -89,19 +90,15 @@ impl Draft {
     /// The fields of the form with their problems.
     pub fn inputs(&self, page: &Page, problems: &Problems) -> Result<Vec<Input>, Failed> {
         let text = page.text();
-        let enabled = currencies(page)?.join(", ");
         let mut inputs = Vec::new();
         for (name, label) in LINES {
             let input = match name {
+                "currency" => self.currency(page, label)?,
                 "expires_at" => Input::day(page, name, label, self.value(name)),
                 _ => Input::line(page, name, label, self.value(name)),
             };
             let hint = match name {
                 "title" => Some(text.say("console-payment-link-title-hint")),
-                "currency" if !enabled.is_empty() => Some(text.with(
-                    "console-payment-link-currencies",
-                    &[("currencies", &enabled)],
-                )),
                 "amount" => Some(text.say("console-payment-link-amount-hint")),
                 "description" => Some(text.say("console-payment-link-description-hint")),
                 "max_uses" => Some(text.say("console-payment-link-uses-hint")),
@@ -125,20 +122,37 @@ impl Draft {
         Ok(inputs)
     }
 
+    /// The currencies in which the app takes payments; a line of text while it takes none.
+    fn currency(&self, page: &Page, label: &str) -> Result<Input, Failed> {
+        let (codes, typed) = (currencies(page)?, self.value("currency"));
+        if codes.is_empty() || !(typed.is_empty() || codes.contains(&typed)) {
+            return Ok(Input::line(page, "currency", label, typed));
+        }
+        let choices = codes.into_iter().map(|code| Choice {
+            value: code.to_owned(),
+            name: code.to_owned(),
+            is_chosen: code == typed,
+        });
+        Ok(Input::select(page, "currency", label, choices.collect()))
+    }
+
     /// Boxes of the methods that take payments now, and of the chosen ones.
     fn methods(&self, page: &Page) -> Result<Input, Failed> {
         let (text, engine) = (page.text(), page.state.engine());
         let scope = page.scope().ok_or(Failed::NotFound)?;
         let (app, environment) = (scope.app.id, scope.environment);
-        let methods = engine.directory().payment_methods().iter();
-        let offered = methods.filter(|method| {
-            self.methods.contains(&method.code)
-                || engine.can_serve(app, environment, Kind::Payment, &method.code, None)
-        });
-        let choices = offered.map(|method| Choice {
-            value: method.code.clone(),
-            name: method.name_with_country(text.language()),
-            is_chosen: self.methods.contains(&method.code),
+        let (directory, kind) = (engine.directory(), Kind::Payment);
+        let methods = directory.payment_methods().iter();
+        let is_offered = |code: &str| {
+            let is_chosen = self.methods.iter().any(|chosen| chosen == code);
+            is_chosen || engine.can_serve(app, environment, kind, code, None)
+        };
+        let offered = methods.map(|method| method.code.as_str());
+        let offered: Vec<_> = offered.filter(|code| is_offered(code)).collect();
+        let choices = offered.iter().map(|code| Choice {
+            value: (*code).to_owned(),
+            name: distinct_name((directory, kind), code, offered.iter().copied(), text),
+            is_chosen: self.methods.iter().any(|chosen| chosen == code),
         });
         let input = Input {
             kind: InputKind::Boxes,

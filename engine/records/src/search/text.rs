@@ -77,6 +77,13 @@ impl SearchText {
         Ok(Self { alternatives })
     }
 
+    /// All transactions of a customer, and no other that mentions the id.
+    pub fn of_customer(id: CustomerId) -> Self {
+        Self {
+            alternatives: vec![vec![vec![Meaning::Customer(id)]]],
+        }
+    }
+
     /// Whether a transaction with these terms is found.
     pub(super) fn matches(&self, tx: &Transaction, terms: &[Term]) -> bool {
         let one = |either: &Either| either.iter().any(|meaning| meaning.matches(tx, terms));

@@ -79,3 +79,24 @@ async fn a_server_that_is_down_is_one_warning_however_many_mails_fail_and_are_ab
 const MAILS: u64 = 3;
 /// The first one and eight retries.
 const ATTEMPTS: u64 = 9;
+
+#[tokio::test]
+async fn the_reason_of_a_failure_does_not_repeat_the_address() {
+    let (store, mut batch) = (Store::memory(), Batch::new());
+    let tx = succeeded(Environment::Live, Kind::Payment);
+    let app = app(AppSettings::default());
+    let ids = Ids::seeded(3);
+    assert_eq!(
+        enqueue(&mut batch, &app, &tx, MailTo::Customer, START, &ids),
+        1
+    );
+    store.commit(batch).await.unwrap();
+    let range = queued_mail::range(Timestamp::default());
+    let (start, end) = (range.from(), range.to());
+    let rows = store.scan(Table::Outbox, start, end, Direction::Forward, 1);
+    let mail = OutboxMail::read(&rows.await.unwrap()[0].1).unwrap();
+    let email = &tx.customer.email;
+    let text = format!("550 <{}>: {email} is unknown here", email.to_uppercase());
+    let shown = mail.without_address(&text);
+    assert_eq!(shown, "550 <(address)>: (address) is unknown here");
+}

@@ -130,18 +130,31 @@ async fn a_weak_password_leaves_the_link_unused() {
     world.users.link(token).unwrap();
 }
 
+/// Whoever holds the link, the inviting owner for one, must not change the roles of the user.
 #[tokio::test]
-async fn an_existing_user_accepts_with_their_own_password() {
+async fn an_existing_user_accepts_in_their_own_session_only() {
     let world = World::new().await;
     world.owner("ada@example.com", ACME).await;
     let eve = world.owner("eve@example.com", GLOBEX).await;
     let link = invite(&world, "EVE@example.com", Role::Support).await;
     assert_eq!(link.user.id, eve);
     let token = link.token.expose();
-    let accepted = world.users.accept_invitation(token, acceptance(), origin());
-    let changed = accepted.await.unwrap();
+    let ada = world.signed_in("ada@example.com").await;
+    let who = world.signed_in("eve@example.com").await;
+    let other = world.session("eve@example.com").await;
+    let anybody = world.users.accept_invitation(token, acceptance(), origin());
+    assert!(matches!(anybody.await, Err(UsersError::NotPossible(_))));
+    let as_ada = world.users.accept_invitation_as(&ada, token).await;
+    assert!(matches!(as_ada, Err(UsersError::LinkExpired)));
+    assert!(world.users.live_user(&who).is_ok(), "nobody is signed out");
+    let accepted = world.users.accept_invitation_as(&who, token).await;
+    let changed = accepted.unwrap();
     assert_eq!(changed.role_in(Some(account(ACME))), Some(Role::Support));
     assert_eq!(changed.role_in(Some(account(GLOBEX))), Some(Role::Owner));
+    assert!(world.users.live_user(&who).is_ok());
+    assert!(world.identity(&other).is_err(), "other sessions end");
+    let again = world.users.accept_invitation_as(&who, token).await;
+    assert!(matches!(again, Err(UsersError::LinkExpired)));
 }
 
 #[tokio::test]

@@ -130,6 +130,12 @@ impl World {
     }
 
     async fn accept(&self, link: NewLink) -> UserId {
+        if link.user.is_active() {
+            let who = self.signed_in(&link.user.email).await;
+            let token = link.token.expose();
+            let accepted = self.users.accept_invitation_as(&who, token).await;
+            return accepted.unwrap().id;
+        }
         let acceptance = Acceptance {
             password: Some(Secret::from(PASSWORD)),
             ..Acceptance::default()

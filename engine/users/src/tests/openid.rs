@@ -147,9 +147,6 @@ async fn a_second_factor_is_needed_here_unless_one_of_the_provider_counts() {
     let result = world.by_provider(&strong).await;
     assert!(matches!(result, SignIn::NeedsTotpSetup(_)));
     let world = world.with_options(counting()).await;
-    let weak = identity("1", "ada@example.com");
-    let result = world.by_provider(&weak).await;
-    assert!(matches!(result, SignIn::NeedsTotpSetup(_)));
     let who = world.session_by_provider(&strong).await;
     assert!(world.users.live_user(&who).is_ok());
     // The password alone does not replace the second factor of the provider by a new one.
@@ -157,6 +154,83 @@ async fn a_second_factor_is_needed_here_unless_one_of_the_provider_counts() {
     assert!(matches!(result, SignIn::Refused));
     let world = world.with_options(options(SecondFactor::ByRole)).await;
     assert!(world.users.live_user(&who).is_err());
+}
+
+/// The first factor of the provider must not lead to the set-up of an authenticator.
+#[tokio::test]
+async fn a_sign_in_without_the_usual_second_factor_of_the_provider_changes_nothing() {
+    let world = World::with_second_factor().await;
+    let world = world.with_options(counting()).await;
+    world.owner("ada@example.com", ACME).await;
+    let weak = identity("1", "ada@example.com");
+    let SignIn::NeedsTotpSetup(begun) = world.by_provider(&weak).await else {
+        panic!("owners need a second factor");
+    };
+    let setup = world.users.begin_first_setup(begun.expose()).unwrap();
+    let strong = with_second_factor("1", "ada@example.com");
+    let who = world.session_by_provider(&strong).await;
+    let why = world.refused(&weak).await;
+    assert_eq!(why, IdentityRefusal::NoSecondFactor);
+    // A set-up that began before ends without an authenticator.
+    assert!(world.users.begin_first_setup(begun.expose()).is_err());
+    let code = code(&setup, &world.clock);
+    let done = world
+        .users
+        .confirm_first_setup(begun.expose(), &code, origin());
+    assert!(matches!(done.await, Err(UsersError::SignInExpired)));
+    let result = world.sign_in("ada@example.com", PASSWORD).await;
+    assert!(matches!(result, SignIn::Refused));
+    assert!(world.users.live_user(&who).is_ok());
+}
+
+#[tokio::test]
+async fn the_password_ends_with_the_second_factor_of_the_provider() {
+    let world = World::with_second_factor().await;
+    let world = world.with_options(counting()).await;
+    let ada = world.owner("ada@example.com", ACME).await;
+    let otto = world.operator("otto@example.com").await;
+    let strong = with_second_factor("1", "ada@example.com");
+    world.session_by_provider(&strong).await;
+    let of_otto = with_second_factor("2", "otto@example.com");
+    let who = world.session_by_provider(&of_otto).await;
+    assert_eq!(who.user.id, otto);
+    let permit = world.permit(&who, Action::ManageInstallationUsers, None);
+    world.users.disable(&permit, ada).await.unwrap();
+    world.users.enable(&permit, ada).await.unwrap();
+    let result = world.sign_in("ada@example.com", PASSWORD).await;
+    assert!(matches!(result, SignIn::Refused));
+    let reset = world.users.request_reset("ada@example.com", origin());
+    assert!(
+        reset.await.unwrap().is_some(),
+        "a reset by mail is possible"
+    );
+    world.session_by_provider(&strong).await;
+}
+
+#[tokio::test]
+async fn a_member_who_is_removed_from_an_account_keeps_the_identity_for_the_others() {
+    let world = World::new().await;
+    world.owner("ada@example.com", ACME).await;
+    let eve = world
+        .member("ada@example.com", ACME, "eve@example.com", Role::Viewer)
+        .await;
+    world.owner("bob@example.com", GLOBEX).await;
+    world
+        .member("bob@example.com", GLOBEX, "eve@example.com", Role::Viewer)
+        .await;
+    world
+        .session_by_provider(&identity("1", "eve@example.com"))
+        .await;
+    for (owner, number, is_bound) in [
+        ("bob@example.com", GLOBEX, true),
+        ("ada@example.com", ACME, false),
+    ] {
+        let who = world.signed_in(owner).await;
+        let permit = world.permit(&who, Action::ManageTeam, Some(number));
+        world.users.remove_member(&permit, eve).await.unwrap();
+        let user = world.users.user(eve).unwrap();
+        assert_eq!(user.has_identity(), is_bound, "{owner}");
+    }
 }
 
 #[tokio::test]
