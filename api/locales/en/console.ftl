@@ -1374,7 +1374,7 @@ console-done-erased = The personal data was erased.
 console-user-disable = Disable
 console-user-disable-hint = The person cannot sign in, and sessions, links and tokens end at once. The account at the identity provider is unbound.
 console-user-enable = Enable
-console-user-enable-hint = The person may sign in again, with the password and the role from before.
+console-user-enable-hint = The person may sign in again, with the role from before. Whose second factor was that of the identity provider signs in there, or resets the password first.
 console-done-user-disabled = The person is disabled and cannot sign in.
 console-done-user-enabled = The person may sign in again.
 

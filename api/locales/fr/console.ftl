@@ -1374,7 +1374,7 @@ console-done-erased = Les données personnelles ont été effacées.
 console-user-disable = Désactiver
 console-user-disable-hint = La personne ne peut plus se connecter ; ses sessions, liens et jetons prennent fin aussitôt. Le compte chez le fournisseur d’identité est dissocié.
 console-user-enable = Réactiver
-console-user-enable-hint = La personne peut de nouveau se connecter, avec le mot de passe et le rôle d’avant.
+console-user-enable-hint = La personne peut de nouveau se connecter, avec le rôle d’avant. Si son second facteur était celui du fournisseur d’identité, elle se connecte chez lui ou réinitialise d’abord son mot de passe.
 console-done-user-disabled = La personne est désactivée et ne peut plus se connecter.
 console-done-user-enabled = La personne peut de nouveau se connecter.
 

@@ -24,7 +24,7 @@ use switchyard_engine::testing::{TestEngine, TestEngineBuilder, amount, customer
 use switchyard_gateway_host::Gateways;
 use switchyard_users::{
     Acceptance, Action, BatchId, BatchLine, Identity, LinkAmount, LinkTerms, NewBatch,
-    NewInvitation, NewPaymentLink, Options, Origin, PasswordCost, Proposal, Role, Sealer,
+    NewInvitation, NewLink, NewPaymentLink, Options, Origin, PasswordCost, Proposal, Role, Sealer,
     SecondFactor, SignIn, TokenRequest, Users,
 };
 use tower::ServiceExt as _;
@@ -242,12 +242,23 @@ impl World {
         self.call(one.method, &path, token, body).await
     }
 
-    async fn accept(&self, token: &Secret<String>) {
+    async fn accept(&self, link: &NewLink) {
+        let token = link.token.expose();
+        if link.user.is_active() {
+            let session = self.session(&link.user.email).await;
+            let who = self
+                .users
+                .authenticate_session(&session, &Origin::default());
+            let who = who.unwrap();
+            let accepted = self.users.accept_invitation_as(&who, token).await;
+            accepted.unwrap();
+            return;
+        }
         let acceptance = Acceptance {
             password: Some(Secret::new(PASSWORD.to_owned())),
             ..Acceptance::default()
         };
-        let (token, origin) = (token.expose(), Origin::default());
+        let origin = Origin::default();
         let accepted = self.users.accept_invitation(token, acceptance, &origin);
         accepted.await.unwrap();
     }
@@ -256,7 +267,7 @@ impl World {
     async fn owner(&self, email: &str, account: AccountId) {
         let (new, origin) = (invitation(email, Role::Owner), Origin::default());
         let made = self.users.invite_first(Some(account), new, &origin).await;
-        self.accept(&made.unwrap().token).await;
+        self.accept(&made.unwrap()).await;
     }
 
     /// Makes a member, whom the owner with this session invites.
@@ -267,7 +278,7 @@ impl World {
         let permit = permit.unwrap();
         let made = self.users.invite(&permit, invitation(email, role)).await;
         let made = made.unwrap();
-        self.accept(&made.token).await;
+        self.accept(&made).await;
         made.user.id
     }
 

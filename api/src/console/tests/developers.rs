@@ -372,3 +372,52 @@ async fn a_person_is_invited_gets_another_role_and_is_removed() {
     let refused = world.submit(&page, &path, &owner, &last).await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
 }
+
+/// The link alone changes nothing: the inviting owner has it, too.
+#[tokio::test]
+async fn an_invited_user_of_another_account_accepts_in_their_own_session() {
+    let (world, owner) = World::with_owner().await;
+    let other = world.test.engine.access().create_account("Other").await;
+    world.user("eve@example.com", Some(other.unwrap().id)).await;
+    let new = world.in_app("team/new");
+    let page = world.get(&new, &owner).await;
+    let fields = [
+        ("email", "eve@example.com"),
+        ("name", "Eve"),
+        ("role", "viewer"),
+    ];
+    let invited = world.submit(&page, &new, &owner, &fields).await;
+    let link = invited.body.split("http://127.0.0.1:8080").nth(1).unwrap();
+    let link = link.split('"').next().unwrap();
+    let shown = world.get(link, "").await;
+    let to = shown.leads_to();
+    assert!(
+        to.starts_with("/console/sign-in?next=%2Fconsole%2Flink%2F"),
+        "{to}"
+    );
+    let page = world.get(to, "").await;
+    assert!(page.body.contains("Sign in to see your invitation."));
+    let foreign = world.get(link, &owner).await;
+    assert_eq!(foreign.status, StatusCode::FORBIDDEN);
+    let eve = world.signed_in("eve@example.com").await;
+    let offer = world.get(link, &eve).await;
+    assert_eq!(offer.status, StatusCode::OK);
+    assert!(offer.body.contains("Viewer"));
+    let forged = world.post(link, &eve, &[]).await;
+    assert_eq!(forged.status, StatusCode::BAD_REQUEST);
+    let roles = || {
+        world
+            .users
+            .user_by_email("eve@example.com")
+            .unwrap()
+            .roles()
+            .len()
+    };
+    assert_eq!(roles(), 1);
+    let accepted = world.submit(&offer, link, &eve, &[]).await;
+    assert_eq!(accepted.leads_to(), "/console/");
+    assert_eq!(roles(), 2);
+    let list = world.get(&world.in_app("payments"), &eve).await;
+    assert_eq!(list.status, StatusCode::OK, "the session goes on");
+    assert_eq!(world.get(link, &eve).await.status, StatusCode::GONE);
+}
