@@ -140,6 +140,12 @@ fn answer_of(
     gateway_state: Option<serde_json::Value>,
     asked_at: Timestamp,
 ) -> Command {
+    // Any other answer to a call-off says nothing about what the provider has.
+    let is_dated = match operation {
+        Operation::Query => true,
+        Operation::Cancel => matches!(outcome, Outcome::Declined(_)),
+        _ => false,
+    };
     match operation {
         Operation::SubmitInput => Command::CodeAnswer {
             attempt,
@@ -150,7 +156,7 @@ fn answer_of(
             attempt,
             outcome,
             gateway_state,
-            asked_at: (operation == Operation::Query).then_some(asked_at),
+            asked_at: is_dated.then_some(asked_at),
         },
     }
 }

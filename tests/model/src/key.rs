@@ -136,7 +136,7 @@ fn encode_attempt(attempt: &Attempt, key: &mut Vec<u8>) {
         captured,
         received,
         fees: _,
-        // Only a report of zero reads it, and no step makes one.
+        // Only a report of zero and an older decline read it, and no step makes either.
         money_reported_at: _,
         charges,
         further_ids,

@@ -67,7 +67,8 @@ pub struct Attempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<Amount>,
     pub fees: Option<Amount>,
-    /// When a report of money was stored last. A query that began earlier and finds none is older.
+    /// When a report of money was stored last. A query that began earlier and finds none, or brings
+    /// a decline, is older.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub money_reported_at: Option<Timestamp>,
     /// Money that the provider reported, each charge by its latest report.

@@ -26,7 +26,8 @@ pub enum Command {
         attempt: AttemptId,
         outcome: Outcome,
         gateway_state: Option<serde_json::Value>,
-        /// When the query that brought the outcome began. `None`: it was no query.
+        /// When the query that brought the outcome began, or the call-off that brought a decline.
+        /// `None`: it was neither.
         asked_at: Option<Timestamp>,
     },
     /// The process died while a gateway's call was away; the journal says whether something may

@@ -204,6 +204,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             replace_id(attempt, provider_id.as_ref());
             keep(&mut attempt.provider_status, provider_status);
             charges::record(attempt, *captured, *entered);
+            attempt.money_reported_at = Some(now);
             attempt.captured = Some(*captured);
             attempt.fees = *fees;
             // A success after a decline or after "not sent" leaves no failure behind.

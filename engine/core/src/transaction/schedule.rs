@@ -26,6 +26,8 @@ pub const CASE_AFTER: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 pub const CODE_WATCH: Duration = Duration::from_secs(90);
 /// Usual time in which a payer completes an attempt whose gateway states none.
 pub const USUAL_TIME: Duration = Duration::from_secs(60);
+/// Interval to the query that takes the place of one whose result is older than a report.
+pub const SOON: Duration = Duration::from_secs(5);
 /// Interval between queries about a transaction on hold: an operator reviews it.
 pub const HELD_QUERY: Duration = DAILY;
 /// Interval between requests to cancel an attempt.

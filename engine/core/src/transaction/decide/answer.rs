@@ -4,7 +4,7 @@
 use super::cases::{self, Evidence};
 use super::end::{next_or_end, unreachable};
 use super::success::{self, Success};
-use super::{cancel, identify, late};
+use super::{ask, cancel, identify, late};
 use crate::ids::AttemptId;
 use crate::money::Amount;
 use crate::transaction::attempt::{Attempt, AttemptState};
@@ -20,7 +20,8 @@ pub(super) struct Answer {
     pub attempt: AttemptId,
     pub outcome: Outcome,
     pub gateway_state: Option<serde_json::Value>,
-    /// When the query that brought the outcome began. `None`: it was no query.
+    /// When the query that brought the outcome began, or the call-off that brought a decline.
+    /// `None`: it was neither.
     pub asked_at: Option<crate::time::Timestamp>,
 }
 
@@ -41,6 +42,9 @@ pub(super) fn decide(
         true => tx.latest_with(attempt.reference).unwrap_or(attempt),
         false => attempt,
     };
+    if is_overtaken(attempt, &answer) {
+        return Ok(ask::once_more(tx, attempt, context));
+    }
     let answer = Answer {
         outcome: charges::named(attempt, answer.outcome, answer.asked_at),
         ..answer
@@ -68,6 +72,13 @@ pub(super) fn decide(
         events.extend(id.and_then(|id| identify::identified(tx, attempt, id)));
     }
     Ok(events)
+}
+
+/// Whether it is a decline of a call that began before the latest report of money: it says nothing
+/// about that money.
+fn is_overtaken(attempt: &Attempt, answer: &Answer) -> bool {
+    let is_older = |asked| Some(asked) < attempt.money_reported_at;
+    matches!(answer.outcome, Outcome::Declined(_)) && answer.asked_at.is_some_and(is_older)
 }
 
 fn decide_named(

@@ -61,6 +61,21 @@ pub(super) fn held(
     })
 }
 
+/// Queries the provider about `attempt` again, since the result of a query is older than a report:
+/// soon where a schedule is, else at once.
+pub(super) fn once_more(tx: &Transaction, attempt: &Attempt, context: &Context) -> Vec<Event> {
+    if !matches!(tx.state, State::AwaitingProvider | State::InDoubt) || !attempt.state.is_open() {
+        return unless_recent(attempt, Duration::ZERO, false, context);
+    }
+    let soon = context.now.plus(schedule::SOON);
+    let is_sooner = attempt.next_query_at.is_none_or(|planned| soon < planned);
+    let planned = is_sooner.then_some(Event::QueryPlanned {
+        attempt: attempt.id,
+        next_query_at: soon,
+    });
+    planned.into_iter().collect()
+}
+
 /// Queries the provider about an attempt that is not the current one, unless it did so less than
 /// `age` ago.
 fn unless_recent(

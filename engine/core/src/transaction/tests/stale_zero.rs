@@ -1,7 +1,8 @@
-//! A query that began before a report of money, and says afterwards that none was received: its
-//! answer is older than the report.
+//! A query that began before a report of money, and says afterwards that none was received or that
+//! the attempt was declined: its answer is older than the report.
 
 use super::fixtures::*;
+use crate::ids::AttemptId;
 use crate::time::Timestamp;
 use crate::transaction::*;
 
@@ -97,4 +98,74 @@ fn a_repeated_report_of_money_is_later_than_a_query_in_progress() {
         world.answer(declined(true)).unwrap();
         assert_eq!(world.tx.attempts.len(), 1, "{repeated}");
     }
+}
+
+/// A query that begins now, a second before the next report.
+fn begun_query(world: &mut World) -> Timestamp {
+    world.wait(300);
+    world.apply(Command::Ask).unwrap();
+    let asked = world.now;
+    world.wait(1);
+    asked
+}
+
+fn is_declined(world: &mut World, attempt: AttemptId, asked_at: Timestamp) {
+    let answer = Command::Answer {
+        attempt,
+        outcome: declined(true),
+        gateway_state: None,
+        asked_at: Some(asked_at),
+    };
+    world.apply(answer).unwrap();
+}
+
+fn payout() -> World {
+    let mut world = World::payout();
+    world.apply(Command::Dispatch(route(1))).unwrap();
+    world
+}
+
+fn payment() -> World {
+    let mut world = World::payment_with(3);
+    world.apply(confirm_at(can_cancel(1))).unwrap();
+    world
+}
+
+#[test]
+fn a_decline_of_a_call_that_began_before_the_report_takes_nothing_back_and_a_later_one_does() {
+    let worlds: [fn() -> World; 2] = [payment, payout];
+    for (begun, report) in worlds
+        .into_iter()
+        .flat_map(|begun| [part(1_000), usd("P1", 2_500)].map(|report| (begun, report)))
+    {
+        let mut world = begun();
+        world.answer(pending()).unwrap();
+        let attempt = world.current();
+        let asked = begun_query(&mut world);
+        tell(&mut world, attempt, [report]);
+        is_declined(&mut world, attempt, asked);
+        assert_eq!(world.tx.taken_back(), TakenBack::Nothing);
+        assert!(open_cases(&world).is_empty());
+        let later = world.now;
+        is_declined(&mut world, attempt, later);
+        assert_eq!(world.tx.taken_back(), TakenBack::All);
+    }
+}
+
+#[test]
+fn a_query_follows_the_older_decline_soon_or_at_once_after_the_end() {
+    let mut world = payment();
+    world.answer(pending()).unwrap();
+    let attempt = world.current();
+    let asked = begun_query(&mut world);
+    tell(&mut world, attempt, [part(1_000)]);
+    for _ in 0..2 {
+        is_declined(&mut world, attempt, asked);
+    }
+    let soon = world.now.plus(std::time::Duration::from_secs(5));
+    assert!(world.tx.wake_at() <= Some(soon));
+    let asked = begun_query(&mut world);
+    tell(&mut world, attempt, [usd("P1", 2_500)]);
+    is_declined(&mut world, attempt, asked);
+    assert!(matches!(world.actions.last(), Some(Action::Query { .. })));
 }
