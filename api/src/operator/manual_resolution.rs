@@ -370,6 +370,7 @@ mod tests {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
+            replaced: Vec::new(),
             is_taken_back: false,
         };
         for (charges, is_taken) in [
@@ -405,6 +406,7 @@ mod tests {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
+            replaced: Vec::new(),
             is_taken_back: false,
         }];
         assert!(checked(&tx, twice));

@@ -9,7 +9,8 @@ pub const ATTEMPTS_PER_ID: usize = 20;
 /// Ids of verified reports that an attempt keeps besides its own and those of its charges. Each
 /// further one is ignored and counted by a metric.
 pub const FURTHER_IDS: usize = 50;
-/// Amounts of contradicting reports that a charge keeps. Each further one has its case only.
+/// Amounts of contradicting reports that a charge keeps, and of replaced ones. Each further one has
+/// its case only.
 pub const CONTRADICTING_AMOUNTS: usize = 10;
 
 /// Commits queued for the store's writer. Further callers wait: back-pressure instead of memory.

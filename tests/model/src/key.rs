@@ -367,18 +367,19 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
         is_unclear,
         contradicting,
         decided,
+        replaced,
         is_taken_back,
     } = charge;
     key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
     key.push(amount.map_or(0, |sum| Sum::of(sum) as u8 + 1));
-    key.extend([contradicting, decided].map(|sums| sums_code(sums)));
+    key.extend([contradicting, decided, replaced].map(|sums| sums_code(sums)));
     let facts = [is_part, is_recorded, is_unclear, is_taken_back];
     key.push(flags(facts.map(|is_so| *is_so)));
 }
 
 fn read_charge(read: &mut Reader<'_>) -> Charge {
     let [id, amount] = [0; 2].map(|_| read.byte().checked_sub(1));
-    let [contradicting, decided] = [0; 2].map(|_| decoded_sums(read.byte()));
+    let [contradicting, decided, replaced] = [0; 3].map(|_| decoded_sums(read.byte()));
     let [is_part, is_recorded, is_unclear, is_taken_back, ..] = read.flags();
     let sum = |place: u8| Sum::NAMED[usize::from(place)].amount();
     Charge {
@@ -389,6 +390,7 @@ fn read_charge(read: &mut Reader<'_>) -> Charge {
         is_unclear,
         contradicting,
         decided,
+        replaced,
         is_taken_back,
     }
 }

@@ -227,6 +227,7 @@ fn reported(amount: Amount) -> Charge {
         is_unclear: false,
         contradicting: Vec::new(),
         decided: Vec::new(),
+        replaced: Vec::new(),
         is_taken_back: false,
     }
 }
@@ -443,6 +444,7 @@ pub fn charged(mut tx: Transaction) -> Transaction {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
+            replaced: Vec::new(),
             is_taken_back: false,
         };
         let is_recorded = attempt.captured.is_some();

@@ -38,6 +38,10 @@ pub struct Charge {
     /// Reported amounts that a person knew when they recorded another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<Amount>,
+    /// Amounts that were taken back and then replaced by another one, each once. A report of one of
+    /// them is an old one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<Amount>,
     /// Whether the latest report is that the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -198,11 +202,21 @@ pub(super) fn is_unclear(attempt: &Attempt, id: Option<&str>) -> bool {
     }
 }
 
-/// Whether `part` is the known sum of the pending charge under `id`.
+/// Whether `part` is the known sum of the pending charge under `id`, or one that was replaced.
 pub(super) fn is_known_part(attempt: &Attempt, id: Option<&str>, part: Option<Amount>) -> bool {
     let is_it = |charge: &&Charge| id.is_some() && charge.id.as_deref() == id;
     let charge = attempt.charges.iter().find(is_it);
-    charge.is_some_and(|charge| charge.is_part && !charge.is_taken_back && charge.amount == part)
+    let is_known = |charge: &Charge| !charge.is_taken_back && charge.amount == part;
+    charge.is_some_and(|charge| charge.is_part && is_known(charge))
+        || was_replaced(attempt, id, part)
+}
+
+/// Whether another amount of the charge under `id` took the place of `amount` after a reversal.
+pub(super) fn was_replaced(attempt: &Attempt, id: Option<&str>, amount: Option<Amount>) -> bool {
+    let Match::At(place) = place(&attempt.charges, id) else {
+        return false;
+    };
+    amount.is_some_and(|amount| attempt.charges[place].replaced.contains(&amount))
 }
 
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum
@@ -367,6 +381,7 @@ impl Charge {
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
+            replaced: Vec::new(),
             is_taken_back: false,
         }
     }
@@ -422,8 +437,8 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
     // Reports that contradict each other may be delivered again, in any order, also after a
     // reversal.
-    let is_known =
-        |amount: Amount| charge.contradicting.contains(&amount) || charge.decided.contains(&amount);
+    let old = [&charge.contradicting, &charge.decided, &charge.replaced];
+    let is_known = |amount: Amount| old.iter().any(|amounts| amounts.contains(&amount));
     let is_one_too_many =
         charge.has_all_contradictions() && is_in_other_currency(amount, charge.amount);
     let is_known = is_one_too_many || amount.is_some_and(is_known);
@@ -432,8 +447,10 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     if is_known {
         return;
     }
-    // After a reversal any other amount of a finished charge is money again.
-    let is_again = charge.is_taken_back && !is_part;
+    // After a reversal any other amount of a finished charge is money again. Where no further one
+    // is kept as replaced, only a larger one is.
+    let has_room = charge.replaced.len() < CONTRADICTING_AMOUNTS;
+    let is_again = charge.is_taken_back && !is_part && has_room;
     let counts = match is_again {
         true => amount.or(charge.amount),
         false => larger(amount, charge.amount),
@@ -447,6 +464,7 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     };
     if charge.is_taken_back {
         if counts != charge.amount {
+            add(&mut charge.replaced, charge.amount);
             charge.amount = counts;
             charge.is_unclear &= is_part;
             add(&mut charge.contradicting, contradicting);

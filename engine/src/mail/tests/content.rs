@@ -151,6 +151,7 @@ async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_prov
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
+            replaced: Vec::new(),
             is_taken_back: false,
         });
         tx.attempts.push(attempt);
@@ -231,6 +232,7 @@ pub(super) fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transac
             is_unclear: false,
             contradicting: Vec::new(),
             decided: Vec::new(),
+            replaced: Vec::new(),
             is_taken_back: reasons.contains(&CaseReason::SuccessContradicted),
         }));
     tx.attempts.push(attempt);
@@ -515,6 +517,7 @@ async fn the_merchant_is_told_which_of_two_payments_to_return() {
         is_unclear: false,
         contradicting: Vec::new(),
         decided: Vec::new(),
+        replaced: Vec::new(),
         is_taken_back: false,
     });
     let second = tx.attempts.last_mut().unwrap();

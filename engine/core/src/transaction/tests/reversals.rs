@@ -165,3 +165,117 @@ fn a_reversal_of_another_attempt_says_nothing_about_this_one() {
         .filter(|reason| **reason == CaseReason::SuccessContradicted);
     assert_eq!(reversals.count(), 1);
 }
+
+/// How many cases and events there are after each of eight rounds of the same reports, in
+/// `is_closing` with each case closed.
+fn rounds(mut world: World, reports: &[Outcome], is_closing: bool) -> Vec<(usize, usize)> {
+    let attempt = world.current();
+    let mut round = || {
+        for report in reports.iter().cloned() {
+            tell(&mut world, attempt, [report]);
+            let open = world.tx.cases.iter().filter(|case| case.closed.is_none());
+            let open: Vec<_> = open.filter(|_| is_closing).map(|case| case.id).collect();
+            for case in open {
+                let close = by_operator(OperatorCommand::CloseCase(case));
+                world.apply(close).unwrap();
+            }
+        }
+        (world.tx.cases.len(), world.events.len())
+    };
+    (0..8).map(|_| round()).collect()
+}
+
+fn payment_after(reports: impl IntoIterator<Item = Outcome>) -> World {
+    let mut world = World::payment();
+    world.apply(confirm(1)).unwrap();
+    let attempt = world.current();
+    tell(&mut world, attempt, reports);
+    world
+}
+
+#[test]
+fn rounds_of_reversals_and_other_amounts_of_a_charge_end() {
+    let unrecorded = || payment_after([declined(false)]);
+    let total = || {
+        let mut world = payment_after([usd("P1", 1_600), usd("P2", 900)]);
+        world
+            .apply(resolve(None, verdict(Some(2_500), None)))
+            .unwrap();
+        world
+    };
+    let payout = || {
+        let mut world = World::payout();
+        world.apply(Command::Dispatch(route(1))).unwrap();
+        world
+    };
+    let paid = || payment_after([usd("P1", 2_500)]);
+    let back = || reversed("P1");
+    for (place, (world, reports, is_closing)) in [
+        (
+            paid(),
+            [back(), usd("P1", 2_600), usd("P1", 2_500), back()],
+            false,
+        ),
+        (
+            paid(),
+            [back(), usd("P1", 2_600), back(), usd("P1", 2_500)],
+            true,
+        ),
+        (
+            paid(),
+            [back(), usd("P1", 1_000), usd("P1", 2_500), back()],
+            false,
+        ),
+        (
+            payout(),
+            [usd("P1", 2_500), back(), usd("P1", 2_600), back()],
+            false,
+        ),
+        (
+            unrecorded(),
+            [usd("P1", 2_500), back(), usd("P1", 2_600), back()],
+            false,
+        ),
+        (
+            payment_after([]),
+            [part(500), back(), part(700), back()],
+            false,
+        ),
+        (
+            payment_after([]),
+            [usd("P1", 900), back(), usd("P1", 700), back()],
+            false,
+        ),
+        (
+            total(),
+            [back(), usd("P1", 2_000), usd("P1", 1_600), usd("P2", 900)],
+            false,
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let rounds = rounds(world, &reports, is_closing);
+        let is_over = |(a, b): (&(usize, usize), &(usize, usize))| match is_closing {
+            true => a.0 == b.0,
+            false => a == b,
+        };
+        let mut last = rounds[5..].iter().zip(&rounds[6..]);
+        assert!(last.all(is_over), "{place}: {rounds:?}");
+    }
+}
+
+#[test]
+fn the_captured_amount_that_another_one_replaced_is_no_money_again() {
+    let mut world = payment_after([usd("P1", 2_500)]);
+    let attempt = world.current();
+    let later = [
+        reversed("P1"),
+        usd("P1", 2_600),
+        reversed("P1"),
+        usd("P1", 2_500),
+    ];
+    tell(&mut world, attempt, later);
+    assert_eq!(world.tx.taken_back(), TakenBack::All);
+    assert_eq!(world.tx.kept(), None);
+}
