@@ -252,7 +252,7 @@ pub(super) fn named(
             (provider_id, about)
         }
         Outcome::Declined(decline) => {
-            let about = standing(charges).and_then(|place| charges[place].id.clone());
+            let about = reversed_without_id(charges).and_then(|place| charges[place].id.clone());
             (&mut decline.provider_id, about)
         }
         Outcome::NotSent { .. } | Outcome::Unknown { .. } => return outcome,
@@ -480,10 +480,10 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     }
 }
 
-/// Marks the charge under `id`; without an id the latest charge that stands.
+/// Marks the charge under `id`; without an id the one that [`reversed_without_id`] finds.
 fn taken_back(charges: &mut [Charge], id: Option<&str>) {
     let about = match id {
-        None => standing(charges),
+        None => reversed_without_id(charges),
         Some(_) => match place(charges, id) {
             Match::At(place) => Some(place),
             Match::New | Match::Unclear => None,
@@ -507,6 +507,13 @@ fn place(charges: &[Charge], id: Option<&str>) -> Match {
             .or_else(|| charges.iter().position(unnamed)),
     };
     found.map_or(Match::New, Match::At)
+}
+
+/// The charge that a reversal without an id is about: the latest one, while none was taken back.
+/// Beside a charge that was, it may be the same report once more, and is about none.
+fn reversed_without_id(charges: &[Charge]) -> Option<usize> {
+    let is_any_back = charges.iter().any(|charge| charge.is_taken_back);
+    standing(charges).filter(|_| !is_any_back)
 }
 
 /// The latest charge that was not taken back.

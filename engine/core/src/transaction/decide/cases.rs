@@ -93,8 +93,17 @@ impl Evidence {
             self.reason.reports_money() && self.reason != CaseReason::SuccessContradicted;
         match is_money {
             true => attempt.may_be_same_charge(theirs, ours),
+            false if self.is_about_no_charge(attempt) => theirs.is_none(),
             false => ours.is_none() || theirs.is_none() || ours == theirs,
         }
+    }
+
+    /// Whether it is a reversal without an id, of one of several charges.
+    fn is_about_no_charge(&self, attempt: &Attempt) -> bool {
+        self.reason == CaseReason::SuccessContradicted
+            && self.provider_id.is_none()
+            && attempt.charges.len() > 1
+            && attempt.standing_charge().is_some()
     }
 
     /// Whether `case`, which is open, takes this amount in. One with an id keeps its amount when a
@@ -136,13 +145,13 @@ impl Evidence {
     }
 
     /// Whether `case` may stand for this evidence. A case about a reversal covers no reversal of
-    /// money that was reported after it; a closed one covers only a reversal with the same id,
-    /// since any other may be new.
-    fn is_covered_by(&self, tx: &Transaction, case: &Case) -> bool {
+    /// money that was reported after it; a closed one covers only a reversal with the same id, or
+    /// one that names none of several charges, since any other may be new.
+    fn is_covered_by(&self, tx: &Transaction, attempt: &Attempt, case: &Case) -> bool {
+        let names_same = self.provider_id.is_some() && self.provider_id == case.provider_id;
+        let is_same = names_same || self.is_about_no_charge(attempt);
         self.reason != CaseReason::SuccessContradicted
-            || (!tx.is_superseded(case)
-                && (case.closed.is_none()
-                    || (self.provider_id.is_some() && self.provider_id == case.provider_id)))
+            || (!tx.is_superseded(case) && (case.closed.is_none() || is_same))
     }
 }
 
@@ -163,7 +172,7 @@ pub(super) fn open(
     };
     // Money that came back after its reversal is news, although a closed case names it.
     let is_latest = |case: &Case| case.closed.is_none() || !was_reversed_after(tx, case);
-    let covers = |case: &Case| is_latest(case) && evidence.is_covered_by(tx, case);
+    let covers = |case: &Case| is_latest(case) && evidence.is_covered_by(tx, attempt, case);
     if alike().any(|case| evidence.is_repeated_by(case) && covers(case)) {
         return None;
     }

@@ -279,3 +279,25 @@ fn the_captured_amount_that_another_one_replaced_is_no_money_again() {
     assert_eq!(world.tx.taken_back(), TakenBack::All);
     assert_eq!(world.tx.kept(), None);
 }
+
+#[test]
+fn a_repeated_reversal_without_an_id_takes_no_further_charge_back_and_has_one_case() {
+    for reports in [
+        [usd("P1", 2_500), usd("P2", 2_500)],
+        [part_under("P1", 1_600), part_under("P2", 700)],
+    ] {
+        let mut world = payment_after(reports);
+        let attempt = world.current();
+        tell(&mut world, attempt, [declined(false)]);
+        let once = world.tx.taken_back();
+        tell(&mut world, attempt, [declined(false)]);
+        let events = world.events.len();
+        tell(&mut world, attempt, [declined(false)]);
+        assert_eq!(world.tx.taken_back(), once);
+        assert_eq!(world.events.len(), events);
+        let is_unclear = |case: &&Case| case.reason == CaseReason::SuccessContradicted;
+        let cases = world.tx.cases.iter().filter(is_unclear);
+        let ids: Vec<_> = cases.map(|case| case.provider_id.as_deref()).collect();
+        assert_eq!(ids, [Some("P2"), None]);
+    }
+}
