@@ -192,27 +192,28 @@ fn too_little(
     };
     let is_gone = |part: Amount| is_taken_back || (is_of(part, true) && !is_of(part, false));
     let earlier = attempt.received.filter(|part| !is_gone(*part));
-    // Beside other charges, only that of the report's id is meant.
-    let is_its = |one: &&Charge| !one.is_taken_back && one.id == *provider_id;
-    let its = attempt
-        .charges
-        .iter()
-        .filter(|_| provider_id.is_some())
-        .find(is_its);
-    let earlier = its.and_then(|charge| charge.amount).or(earlier);
     let mut after = attempt.clone();
     after.provider_id = provider_id.clone().or(after.provider_id);
     if let Some(received) = *received {
         charges::apply_pending(&mut after, received);
     }
-    let (part, id) = match received.or(earlier).filter(|part| part.minor() > 0) {
-        Some(part) => {
-            let is_it = |one: &&Charge| !one.is_taken_back && one.amount == Some(part);
-            let charge = after.charges.iter().rev().find(is_it);
-            let own = || charge.and_then(|charge| charge.id.clone());
-            (Some(part), provider_id.clone().or_else(own))
+    let id_of = |part: Amount| {
+        let is_it = |one: &&Charge| !one.is_taken_back && one.amount == Some(part);
+        let charge = after.charges.iter().rev().find(is_it);
+        charge.and_then(|charge| charge.id.clone())
+    };
+    // A report that names no sum is about the charge of its id, beside others.
+    let is_its = |one: &&Charge| provider_id.is_some() && one.id == *provider_id;
+    let mut standing = attempt.charges.iter().filter(|one| !one.is_taken_back);
+    let its = standing.find(is_its).filter(|one| one.amount.is_some());
+    let (part, id) = match (*received, its, earlier) {
+        (Some(part), ..) if part.minor() > 0 => {
+            let id = provider_id.clone().or_else(|| id_of(part));
+            (Some(part), id)
         }
-        None => {
+        (None, Some(charge), _) => (charge.amount, charge.id.clone()),
+        (None, None, Some(part)) if part.minor() > 0 => (Some(part), id_of(part)),
+        _ => {
             let standing = after.standing_charge()?;
             (standing.amount, standing.id.clone())
         }

@@ -125,3 +125,42 @@ fn an_order_about_the_attempt_in_progress_says_nothing_of_one_with_money() {
     let settled = |id| world.tx.attempt(id).unwrap().settled.is_some();
     assert_eq!([first, second].map(settled), [false, true]);
 }
+
+#[test]
+fn a_pending_report_without_a_sum_at_the_end_of_an_attempt_names_no_money_under_its_id() {
+    let named = |id: Option<&str>| Outcome::Pending {
+        provider_id: id.map(str::to_owned),
+        payer_action: None,
+        poll_after: None,
+        provider_status: None,
+        received: None,
+    };
+    for (later, expected) in [
+        (vec![named(Some("P1"))], vec![("P1", 1_000)]),
+        (vec![named(Some("P2"))], vec![("P1", 1_000)]),
+        (
+            vec![named(Some("P3")), named(Some("P4"))],
+            vec![("P1", 1_000)],
+        ),
+        (
+            vec![named(None), part_under("P2", 700)],
+            vec![("P1", 1_000), ("P2", 700)],
+        ),
+        (vec![reversed("P1"), named(Some("P2"))], vec![]),
+    ] {
+        let mut world = World::payment();
+        world.apply(confirm_at(ending(route(1), 600))).unwrap();
+        world.answer(part_under("P1", 1_000)).unwrap();
+        for report in later.clone() {
+            world.wait(3_600);
+            world.answer(report).unwrap();
+        }
+        let differs = |case: &&Case| case.reason == CaseReason::AmountDiffers;
+        let cases = world.tx.cases.iter().filter(differs);
+        let sum = |case: &Case| case.amount.map_or(0, |amount| amount.minor());
+        let cases: Vec<_> = cases
+            .map(|case| (case.provider_id.as_deref().unwrap_or(""), sum(case)))
+            .collect();
+        assert_eq!(cases, expected, "{later:?}");
+    }
+}
