@@ -110,6 +110,11 @@ pub(super) fn settle(
     let others = beside(attempt, id).into_iter().filter(|_| is_one);
     for charge in same.into_iter().chain(others) {
         let evidence = charged_beside(tx, attempt, charge, (captured, success.entered));
+        // The success names a charge without an id, and with it the case about the charge.
+        let evidence = evidence.map(|found| Evidence {
+            provider_id: found.provider_id.or_else(|| id.map(str::to_owned)),
+            ..found
+        });
         opened.extend(evidence.and_then(|found| cases::open(tx, attempt, found, context)));
     }
     let is_other = |other: &&Attempt| other.reference != attempt.reference && !tx.has_lent(other);

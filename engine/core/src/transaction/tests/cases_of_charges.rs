@@ -87,3 +87,29 @@ fn a_late_part_without_an_id_is_in_a_case_about_the_charge_that_it_counts_for() 
     let sums: i64 = open_cases(&world).iter().filter_map(|(_, sum)| *sum).sum();
     assert_eq!(sums, 3_000, "{:#?}", world.tx.cases);
 }
+
+#[test]
+fn the_case_about_money_without_an_id_that_a_success_names_takes_no_other_charge_in() {
+    let nameless = |minor| match part(minor) {
+        Outcome::Pending {
+            received,
+            payer_action,
+            ..
+        } => Outcome::Pending {
+            provider_id: None,
+            payer_action,
+            poll_after: None,
+            provider_status: None,
+            received,
+        },
+        other => other,
+    };
+    let world = world_after([
+        nameless(2_600),
+        usd("P2", 2_500),
+        usd("P1", 900),
+        without_id(2_000),
+    ]);
+    assert_eq!(noted(&world, "P1"), [Some(900)]);
+    assert_eq!(noted(&world, "P2"), [Some(2_600)]);
+}
