@@ -219,7 +219,13 @@ fn contradicting(
         .iter()
         .filter(|one| one.is_recorded)
         .collect();
-    let other_id = !recorded.is_empty() && recorded.iter().all(|one| !one.is_under(id));
+    // The charge under exactly this id comes before a recorded one without an id.
+    let exact = |one: &&Charge| id.is_some() && one.id.as_deref() == id;
+    let other_id = match attempt.charges.iter().find(exact) {
+        _ if recorded.is_empty() => false,
+        Some(own) => !own.is_recorded,
+        None => recorded.iter().all(|one| !one.is_under(id)),
+    };
     let is_expected = match (recorded.as_slice(), id) {
         // A person recorded the total of several charges.
         ([_, _, ..], Some(_)) => recorded

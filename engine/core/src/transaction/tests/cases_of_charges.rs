@@ -113,3 +113,17 @@ fn the_case_about_money_without_an_id_that_a_success_names_takes_no_other_charge
     assert_eq!(noted(&world, "P1"), [Some(900)]);
     assert_eq!(noted(&world, "P2"), [Some(2_600)]);
 }
+
+#[test]
+fn money_again_beside_a_success_without_an_id_has_a_case() {
+    let world = world_after([
+        usd("P1", 900),
+        usd("P3", 700),
+        reversed("P1"),
+        reversed("P3"),
+        without_id(2_500),
+        usd("P1", 2_500),
+    ]);
+    assert_eq!(world.tx.state, State::Succeeded);
+    assert!(noted(&world, "P1").contains(&Some(2_500)));
+}
