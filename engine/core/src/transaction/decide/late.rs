@@ -148,7 +148,7 @@ fn is_beyond(received: Amount, known: &[Amount]) -> bool {
 
 /// The provider has an attempt that counted as not sent, or that a person called failed. It may
 /// move money yet, so nothing starts.
-fn found_after_all(
+pub(super) fn found_after_all(
     tx: &Transaction,
     attempt: &Attempt,
     provider_id: Option<String>,

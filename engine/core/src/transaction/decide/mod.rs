@@ -79,7 +79,7 @@ fn decide_command(
         Command::Identify {
             attempt,
             provider_id,
-        } => identify::decide(tx, attempt, provider_id),
+        } => identify::decide(tx, attempt, provider_id, context),
         Command::AmbiguousId {
             attempt,
             provider_id,

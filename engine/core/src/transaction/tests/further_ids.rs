@@ -4,7 +4,9 @@
 use super::fixtures::*;
 use crate::ids::AttemptId;
 use crate::limits::FURTHER_IDS;
-use crate::transaction::{Action, AttemptState, Command, Decline, Outcome, Refusal, Verdict};
+use crate::transaction::{
+    Action, AttemptState, CaseReason, Command, Decline, Outcome, Refusal, State, Verdict,
+};
 
 fn identify(world: &World, id: &str) -> Command {
     Command::Identify {
@@ -150,6 +152,50 @@ fn a_named_attempt_that_is_not_found_after_its_own_end_is_over() {
     world.wait(3_600);
     world.answer(not_sent()).unwrap();
     assert_eq!(world.tx.attempts[0].state, AttemptState::Declined);
+}
+
+#[test]
+fn an_attempt_that_a_verified_report_names_after_it_counted_as_not_sent_starts_no_other() {
+    let mut waiting = World::payment_with(3);
+    waiting.apply(confirm(1)).unwrap();
+    waiting.answer(not_sent()).unwrap();
+    let mut payout = World::payout();
+    payout.apply(Command::Dispatch(route(1))).unwrap();
+    payout.answer(unknown()).unwrap();
+    payout.answer(not_sent()).unwrap();
+    let mut next_is_open = World::payment_with(3);
+    next_is_open.apply(confirm(3)).unwrap();
+    next_is_open.answer(unknown()).unwrap();
+    next_is_open.answer(not_sent()).unwrap();
+    for mut world in [waiting, payout, next_is_open] {
+        let attempts = world.tx.attempts.len();
+        for id in ["P1", "P1", "P2"] {
+            let named = identify(&world, id);
+            world.apply(named).unwrap();
+        }
+        assert_eq!(reasons(&world), [CaseReason::FoundAfterNotSent]);
+        if world.tx.state != State::OnHold {
+            world.answer(declined(true)).unwrap();
+        }
+        assert_eq!(world.tx.state, State::OnHold);
+        world.wait(3_600);
+        assert!(world.apply(confirm(1)).is_err());
+        let _ = world.apply(Command::Dispatch(route(1)));
+        assert_eq!(world.tx.attempts.len(), attempts);
+    }
+}
+
+#[test]
+fn a_decline_of_an_attempt_that_counted_as_not_sent_holds_nothing() {
+    let mut world = World::payment_with(3);
+    world.apply(confirm(1)).unwrap();
+    world.answer(not_sent()).unwrap();
+    let attempt = world.tx.attempts[0].id;
+    tell(&mut world, attempt, [declined_under(Some("P1"))]);
+    let named = identify(&world, "P2");
+    world.apply(named).unwrap();
+    assert_eq!(world.tx.state, State::AwaitingCustomer);
+    assert!(world.tx.cases.is_empty());
 }
 
 #[test]
