@@ -171,7 +171,9 @@ pub(super) fn open(
         })
     };
     // Money that came back after its reversal is news, although a closed case names it.
-    let is_latest = |case: &Case| case.closed.is_none() || !was_reversed_after(tx, case);
+    let is_reversal = evidence.reason == CaseReason::SuccessContradicted;
+    let is_latest =
+        |case: &Case| is_reversal || case.closed.is_none() || !was_reversed_after(tx, case);
     let covers = |case: &Case| is_latest(case) && evidence.is_covered_by(tx, attempt, case);
     if alike().any(|case| evidence.is_repeated_by(case) && covers(case)) {
         return None;
@@ -234,7 +236,7 @@ pub(super) fn number(events: &mut [Event], first: CaseId) {
     }
 }
 
-/// Whether the provider took money of the attempt back after `case` was opened.
+/// Whether the provider took the money that `case` is about back after it was opened.
 fn was_reversed_after(tx: &Transaction, case: &Case) -> bool {
     let mut later = tx
         .cases
@@ -242,6 +244,9 @@ fn was_reversed_after(tx: &Transaction, case: &Case) -> bool {
         .rev()
         .take_while(|later| later.id != case.id);
     later.any(|later| {
-        later.reason == CaseReason::SuccessContradicted && later.reference == case.reference
+        let (ours, theirs) = (case.provider_id.as_ref(), later.provider_id.as_ref());
+        let is_same = ours.is_none() || theirs.is_none() || ours == theirs;
+        let is_reversal = later.reason == CaseReason::SuccessContradicted;
+        is_reversal && is_same && later.reference == case.reference
     })
 }

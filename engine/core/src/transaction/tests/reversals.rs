@@ -301,3 +301,10 @@ fn a_repeated_reversal_without_an_id_takes_no_further_charge_back_and_has_one_ca
         assert_eq!(ids, [Some("P2"), None]);
     }
 }
+
+#[test]
+fn reversals_under_unknown_ids_whose_cases_are_closed_open_no_case_again() {
+    let world = payment_after([usd("P2", 2_500)]);
+    let rounds = rounds(world, &[reversed("P1"), reversed("P3")], true);
+    assert_eq!((rounds[0].0, rounds[7].0), (2, 2));
+}
