@@ -94,7 +94,7 @@ fn succeeded(
     let is_unnamed = provider_id.is_none() && amount.is_some();
     let is_total = is_unnamed && attempt.total_of_charges() == amount;
     let is_of_one = charge.is_some_and(|charge| charge.amount == amount);
-    if is_unnamed && !is_total && !is_of_one && is_one_of_several(attempt) {
+    if is_unnamed && !is_total && !is_of_one && attempt.charges.len() > 1 {
         return Err(Refusal::ProviderIdNeeded);
     }
     let reported = standing.and_then(|charge| charge.amount);
@@ -132,11 +132,6 @@ fn succeeded(
     Ok(success::settle(tx, attempt, success, captured, context))
 }
 
-/// Whether a charge of the attempt stands, and is not its only one.
-fn is_one_of_several(attempt: &Attempt) -> bool {
-    attempt.charges.len() > 1 && attempt.standing_charge().is_some()
-}
-
 /// Whether money was reported under an id that another attempt has, too.
 fn money_is_in_question(tx: &Transaction, attempt: &Attempt) -> bool {
     let is_about = |case: &Case| case.reference == attempt.reference;
@@ -159,6 +154,7 @@ fn charge_to_settle<'t>(
     let of_amount = |charge: &&Charge| amount.is_some() && charge.amount == amount;
     let same = standing().find(of_amount);
     same.or_else(|| standing().next())
+        .or_else(|| charges().find(of_amount))
         .or_else(|| charges().next())
 }
 

@@ -212,7 +212,7 @@ fn a_success_by_a_person_names_the_charge_also_when_it_was_taken_back() {
     world.apply(confirm(1)).unwrap();
     for report in [
         part_under("P1", 1_000),
-        part_under("P2", 1_500),
+        part_under("P2", 2_600),
         part_under("P1", 1_200),
         reversed("P1"),
         reversed("P2"),
@@ -221,7 +221,7 @@ fn a_success_by_a_person_names_the_charge_also_when_it_was_taken_back() {
         world.wait(1);
     }
     world
-        .apply(resolve(None, verdict(Some(2_500), None)))
+        .apply(resolve(None, verdict(Some(2_600), None)))
         .unwrap();
     let succeeded = world.events.iter().find_map(|event| match event {
         Event::AttemptSucceeded { provider_id, .. } => Some(provider_id.as_deref()),

@@ -173,3 +173,26 @@ fn after_the_end_of_an_attempt_each_part_keeps_the_amount_of_its_own_id() {
         assert!(open.any(|case| case.1 == Some(minor)), "{minor}");
     }
 }
+
+#[test]
+fn an_amount_without_an_id_beside_reversed_charges_only_is_of_the_charge_that_has_it() {
+    let reversed_ones = || {
+        let (mut world, [first, _]) = second_attempt(declined(false));
+        let reports = [
+            part_under("P1", 2_600),
+            usd("P2", 900),
+            reversed("P1"),
+            reversed("P2"),
+        ];
+        tell(&mut world, first, reports);
+        (world, first)
+    };
+    let (mut world, first) = reversed_ones();
+    let needed = Err(Refusal::ProviderIdNeeded);
+    assert_eq!(enter(&mut world, first, 2_500, None), needed);
+    let (mut world, first) = reversed_ones();
+    enter(&mut world, first, 2_600, None).unwrap();
+    let charges = &world.tx.attempts[0].charges;
+    let recorded: Vec<_> = charges.iter().map(|charge| charge.is_recorded).collect();
+    assert_eq!(recorded, [true, false]);
+}
