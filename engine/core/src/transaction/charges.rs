@@ -105,7 +105,7 @@ impl MoneyReport {
                 received: Some(amount),
                 ..
             } if amount.minor() > 0 => Some(Self::Part {
-                provider_id: provider_id.clone().or_else(|| attempt.provider_id.clone()),
+                provider_id: provider_id.clone().or_else(|| id_of_part(attempt)),
                 amount: *amount,
             }),
             Outcome::Declined(decline) => Some(Self::TakenBack {
@@ -147,6 +147,16 @@ impl MoneyReport {
         apply(&mut charges, self);
         charges != attempt.charges
     }
+}
+
+/// Id of the charge for which a part without an id counts. `None`: after the end it brings no charge
+/// back beside another one.
+fn id_of_part(attempt: &Attempt) -> Option<String> {
+    let id = attempt.provider_id.clone();
+    let is_back = |charge: &Charge| charge.is_taken_back && charge.id == id;
+    let is_beside = !attempt.state.is_open() && attempt.charges.len() > 1;
+    let is_none = is_beside && attempt.charges.iter().any(is_back);
+    id.filter(|_| !is_none)
 }
 
 /// Amount of the charge that `report` is about, once it is applied. `None`: it is about none, or

@@ -196,3 +196,15 @@ fn an_amount_without_an_id_beside_reversed_charges_only_is_of_the_charge_that_ha
     let recorded: Vec<_> = charges.iter().map(|charge| charge.is_recorded).collect();
     assert_eq!(recorded, [true, false]);
 }
+
+#[test]
+fn a_part_without_an_id_beside_a_total_brings_no_reversed_charge_back() {
+    let (mut world, attempt) = with_total();
+    let mut nameless = part(1_600);
+    if let Outcome::Pending { provider_id, .. } = &mut nameless {
+        *provider_id = None;
+    }
+    tell(&mut world, attempt, [reversed("P2"), nameless]);
+    assert!(world.tx.attempts[0].charges[1].is_taken_back);
+    assert_eq!(world.tx.taken_back(), TakenBack::Part);
+}
