@@ -147,7 +147,8 @@ fn beside<'a>(attempt: &'a Attempt, id: Option<&str>) -> Vec<&'a Charge> {
 }
 
 /// Evidence of a charge for `attempt` beside the one with which it succeeds. `None`: a case has it.
-/// A person's entry closes cases without an id, so none of them has it then.
+/// A person's entry closes cases without an id, and money of a closed case is received beside the
+/// success, so only an open case with the id has it then.
 fn charged_beside(
     tx: &Transaction,
     attempt: &Attempt,
@@ -159,7 +160,8 @@ fn charged_beside(
     let is_about = |case: &Case| {
         case.reason == CaseReason::ContradictingSuccess || charge.amount.is_none_or(is_in)
     };
-    let is_kept = |case: &Case| entered.is_none() || case.provider_id == charge.id;
+    let is_its = |case: &Case| case.closed.is_none() && case.provider_id == charge.id;
+    let is_kept = |case: &Case| entered.is_none() || is_its(case);
     let is_known = cases_about(tx, attempt, charge)
         .filter(|case| is_about(case) && is_kept(case))
         .any(|case| charge.amount.is_none() || case.amount == charge.amount);

@@ -127,3 +127,16 @@ fn money_again_beside_a_success_without_an_id_has_a_case() {
     assert_eq!(world.tx.state, State::Succeeded);
     assert!(noted(&world, "P1").contains(&Some(2_500)));
 }
+
+#[test]
+fn an_entry_after_a_persons_failure_leaves_each_other_charge_in_an_open_case() {
+    let (mut world, [first, second]) = second_attempt(usd("S1", 500));
+    tell(&mut world, first, [usd("P1", 700)]);
+    let failed = Verdict::Failed { message: None };
+    world.apply(resolve(Some(second), failed)).unwrap();
+    assert_eq!(world.tx.state, State::OnHold);
+    let entered = verdict(Some(2_600), Some("S3"));
+    world.apply(resolve(Some(second), entered)).unwrap();
+    let sums: Vec<_> = open_cases(&world).iter().map(|case| case.1).collect();
+    assert!(sums.contains(&Some(500)), "{sums:?}");
+}
