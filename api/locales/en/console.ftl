@@ -1428,6 +1428,7 @@ console-payment-link-used-up-text = The link was paid as often as you allowed. I
 console-payment-link-held = All uses in progress
 console-payment-link-held-text = Each use that is left belongs to a payment that has not ended. The link takes payments again if one of them does not succeed.
 console-payment-link-no-method = No method of this app takes payments of this link now: payers see that nothing can be paid.
+console-payment-link-state = State of the link
 console-payment-link-disable = Disable the link
 console-payment-link-disable-hint = It takes no new payments. Payments that were begun go on.
 console-payment-link-enable = Enable the link

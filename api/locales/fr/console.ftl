@@ -1428,6 +1428,7 @@ console-payment-link-used-up-text = Le lien a été payé autant de fois que vou
 console-payment-link-held = Toutes les utilisations en cours
 console-payment-link-held-text = Chaque utilisation restante est prise par un paiement non terminé. Le lien accepte à nouveau des paiements si l’un d’eux n’aboutit pas.
 console-payment-link-no-method = Aucun moyen de cette application n’accepte les paiements de ce lien en ce moment : les payeurs voient que rien ne peut être payé.
+console-payment-link-state = État du lien
 console-payment-link-disable = Désactiver le lien
 console-payment-link-disable-hint = Il n’accepte plus de nouveaux paiements. Les paiements commencés continuent.
 console-payment-link-enable = Réactiver le lien

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use switchyard_core::directory::Method;
 use switchyard_core::money::Currency;
 use switchyard_core::time::Timestamp;
 use switchyard_core::transaction::Kind;
 
 use super::super::form::Fields;
 use super::super::installation::view::{Choice, Input, InputKind};
-use super::super::method_names::distinct_name;
 use super::super::page::{Failed, Page};
 use super::super::problems::Problems;
 use crate::iso_timestamp::IsoTimestamp;
@@ -141,18 +141,28 @@ impl Draft {
         let (text, engine) = (page.text(), page.state.engine());
         let scope = page.scope().ok_or(Failed::NotFound)?;
         let (app, environment) = (scope.app.id, scope.environment);
-        let (directory, kind) = (engine.directory(), Kind::Payment);
-        let methods = directory.payment_methods().iter();
+        let methods = engine.directory().payment_methods().iter();
         let is_offered = |code: &str| {
             let is_chosen = self.methods.iter().any(|chosen| chosen == code);
-            is_chosen || engine.can_serve(app, environment, kind, code, None)
+            is_chosen || engine.can_serve(app, environment, Kind::Payment, code, None)
         };
-        let offered = methods.map(|method| method.code.as_str());
-        let offered: Vec<_> = offered.filter(|code| is_offered(code)).collect();
-        let choices = offered.iter().map(|code| Choice {
-            value: (*code).to_owned(),
-            name: distinct_name((directory, kind), code, offered.iter().copied(), text),
-            is_chosen: self.methods.iter().any(|chosen| chosen == code),
+        let offered: Vec<_> = methods.filter(|method| is_offered(&method.code)).collect();
+        let language = text.language();
+        // Methods of two currencies may have the same name and country.
+        let name = |method: &Method| {
+            let name = method.name_with_country(language);
+            let same = offered
+                .iter()
+                .filter(|other| other.name_with_country(language) == name);
+            match same.count() {
+                0 | 1 => name,
+                _ => format!("{name} · {}", method.currency.code()),
+            }
+        };
+        let choices = offered.iter().map(|method| Choice {
+            value: method.code.clone(),
+            name: name(method),
+            is_chosen: self.methods.contains(&method.code),
         });
         let input = Input {
             kind: InputKind::Boxes,

@@ -60,7 +60,7 @@ async fn list_view(page: &Page) -> Result<View, Failed> {
         "console-amount",
         "console-state",
         "console-payment-link-paid",
-        "console-time",
+        "console-created",
     ];
     let mut rows = Vec::with_capacity(links.len());
     for link in &links {
@@ -267,7 +267,7 @@ fn facts(page: &Page, link: &PaymentLink) -> Vec<Fact> {
     let (users, by) = (page.state.users(), link.created_by);
     facts.push(Fact::new(page, "console-by", name_of(users, by)));
     let created = language.date(link.created_at);
-    facts.push(Fact::new(page, "console-time", created));
+    facts.push(Fact::new(page, "console-created", created));
     facts
 }
 
@@ -289,7 +289,7 @@ fn decision(page: &Page, link: &PaymentLink) -> Section {
         },
     };
     Section {
-        title: Some(text.say("console-decision")),
+        title: Some(text.say("console-payment-link-state")),
         forms: vec![form],
         ..Section::default()
     }
@@ -306,7 +306,7 @@ async fn payments(page: &Page, link: &PaymentLink) -> Result<(Section, Option<Pa
         "console-amount",
         "console-state",
         "console-payment-link-customer",
-        "console-time",
+        "console-created",
     ];
     let rows = found.iter().map(|tx| payment_row(page, tx)).collect();
     let section = Section {
