@@ -217,16 +217,8 @@ pub(super) fn is_known_part(attempt: &Attempt, id: Option<&str>, part: Option<Am
     let is_it = |charge: &&Charge| id.is_some() && charge.id.as_deref() == id;
     let charge = attempt.charges.iter().find(is_it);
     let is_known = |charge: &Charge| !charge.is_taken_back && charge.amount == part;
-    charge.is_some_and(|charge| charge.is_part && is_known(charge))
-        || was_replaced(attempt, id, part)
-}
-
-/// Whether another amount of the charge under `id` took the place of `amount` after a reversal.
-pub(super) fn was_replaced(attempt: &Attempt, id: Option<&str>, amount: Option<Amount>) -> bool {
-    let Match::At(place) = place(&attempt.charges, id) else {
-        return false;
-    };
-    amount.is_some_and(|amount| attempt.charges[place].replaced.contains(&amount))
+    let was_replaced = |charge: &Charge| part.is_some_and(|part| charge.replaced.contains(&part));
+    charge.is_some_and(|charge| was_replaced(charge) || (charge.is_part && is_known(charge)))
 }
 
 /// An answer that names no provider id, with that of the charge that it is certainly about. A sum

@@ -466,8 +466,8 @@ fn amount_differs(
     events
 }
 
-/// Whether a report of an amount is delivered again that contradicts a charge, or that was replaced
-/// after a reversal. Its case names it.
+/// Whether a report of the amount that contradicts a charge is delivered again. Its case names
+/// both.
 fn is_known_contradiction(tx: &Transaction, attempt: &Attempt, success: &Success) -> bool {
     let id = success.provider_id.as_deref();
     let mut charges = attempt.charges.iter().filter(|charge| charge.is_under(id));
@@ -475,6 +475,5 @@ fn is_known_contradiction(tx: &Transaction, attempt: &Attempt, success: &Success
         let contradicts = |amount| charge.is_contradicted_by(amount);
         !charge.is_taken_back && success.captured.is_some_and(contradicts)
     };
-    let is_old = charges.any(is_it) || charges::was_replaced(attempt, id, success.captured);
-    is_old && has_case_about_sum(tx, attempt)
+    charges.any(is_it) && has_case_about_sum(tx, attempt)
 }

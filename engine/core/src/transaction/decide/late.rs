@@ -210,8 +210,7 @@ fn contradicting(
 ) -> Vec<Event> {
     let id = success.provider_id.as_deref();
     let is_decided = |charge: &Charge| charge.was_decided(id, success.captured);
-    let is_replaced = charges::was_replaced(attempt, id, success.captured);
-    if is_replaced || attempt.charges.iter().any(is_decided) {
+    if attempt.charges.iter().any(is_decided) {
         return Vec::new();
     }
     let recorded: Vec<_> = attempt

@@ -266,6 +266,19 @@ fn rounds_of_reversals_and_other_amounts_of_a_charge_end() {
 }
 
 #[test]
+fn a_sum_that_came_after_others_were_taken_back_has_a_case() {
+    let reports = [
+        part(1_600),
+        part(2_000),
+        reversed("P1"),
+        usd("P1", 900),
+        usd("P1", 2_000),
+    ];
+    let world = payment_after(reports);
+    assert!(open_cases(&world).contains(&(CaseReason::AmountDiffers, Some(2_000))));
+}
+
+#[test]
 fn the_captured_amount_that_another_one_replaced_is_no_money_again() {
     let mut world = payment_after([usd("P1", 2_500)]);
     let attempt = world.current();
