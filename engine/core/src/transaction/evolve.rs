@@ -209,8 +209,7 @@ fn evolve_attempt(attempt: &mut Attempt, event: &Event, now: Timestamp) {
             attempt.fees = *fees;
             // A success after a decline or after "not sent" leaves no failure behind.
             attempt.decline = None;
-            attempt.why = None;
-            attempt.settled = None;
+            (attempt.why, attempt.settled) = (None, None);
             end(attempt, AttemptState::Succeeded, now);
         }
         other => evolve_what_is_under_way(attempt, other, now),
