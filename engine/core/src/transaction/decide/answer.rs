@@ -241,6 +241,9 @@ pub(super) fn part_received(
         return None;
     }
     let success = Success::of(attempt, provider_id, Some(part));
+    if is_known_contradiction(tx, attempt, &success) {
+        return None;
+    }
     let evidence = Evidence::amount_differs(attempt, &success);
     cases::open(tx, attempt, evidence, context)
 }

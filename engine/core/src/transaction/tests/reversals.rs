@@ -2,6 +2,7 @@
 
 use super::fixtures::*;
 use crate::ids::AttemptId;
+use crate::money::{Amount, Currency};
 use crate::transaction::*;
 
 /// A payment on hold with two declined attempts. For the first, 10 dollars were reported and then
@@ -320,4 +321,12 @@ fn reversals_under_unknown_ids_whose_cases_are_closed_open_no_case_again() {
     let world = payment_after([usd("P2", 2_500)]);
     let rounds = rounds(world, &[reversed("P1"), reversed("P3")], true);
     assert_eq!((rounds[0].0, rounds[7].0), (2, 2));
+}
+
+#[test]
+fn rounds_of_a_part_and_another_currency_end() {
+    let euros = Amount::from_minor(2_500, Currency::from_code("EUR").unwrap());
+    let reports = [part(2_000), reported("P1", euros)];
+    let rounds = rounds(payment_after([]), &reports, false);
+    assert_eq!(rounds[2], rounds[7]);
 }
