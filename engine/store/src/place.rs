@@ -55,38 +55,57 @@ pub(super) fn is_used(store: &Path) -> Result<bool, OpenError> {
     }
 }
 
+/// Use of a store that a lock is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// No other process has a lock.
+    Alone,
+    /// Other processes may have the same lock.
+    Shared,
+}
+
 impl Lock {
     pub(super) fn take(store: &Path) -> Result<Self, OpenError> {
+        Self::take_for(store, Use::Alone)
+    }
+
+    fn take_for(store: &Path, usage: Use) -> Result<Self, OpenError> {
         let path = resolved(store).with_added_extension("lock");
         let unwritable = |source| OpenError::Unwritable {
             path: path.clone(),
             source,
         };
         let mut options = File::options();
-        let options = options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(&path).map_err(unwritable)?;
-        try_lock(&file, store, unwritable)?;
+        // Readable too: some file systems share a lock only of such a file.
+        options.create(true).truncate(false).read(true).write(true);
+        let file = options.mode(0o600).open(&path).map_err(unwritable)?;
+        try_lock(&file, usage, store, unwritable)?;
         Ok(Self { _file: file })
     }
 }
 
 /// Opens and locks the folder of a store.
-fn lock_folder(store: &Path) -> Result<File, OpenError> {
+fn lock_folder(store: &Path, usage: Use) -> Result<File, OpenError> {
     let unreadable = |source| OpenError::Unreadable {
         path: store.to_owned(),
         source,
     };
     let folder = File::open(store).map_err(unreadable)?;
-    try_lock(&folder, store, unreadable)?;
+    try_lock(&folder, usage, store, unreadable)?;
     Ok(folder)
 }
 
 fn try_lock(
     file: &File,
+    usage: Use,
     store: &Path,
     failed: impl Fn(io::Error) -> OpenError,
 ) -> Result<(), OpenError> {
-    file.try_lock().map_err(|error| match error {
+    let locked = match usage {
+        Use::Alone => file.try_lock(),
+        Use::Shared => file.try_lock_shared(),
+    };
+    locked.map_err(|error| match error {
         TryLockError::WouldBlock => OpenError::Locked {
             path: store.to_owned(),
         },
@@ -111,7 +130,7 @@ impl StoreDirectory {
             path: path.to_owned(),
             backend,
             _lock: Lock::take(path)?,
-            _folder: lock_folder(path)?,
+            _folder: lock_folder(path, Use::Alone)?,
         };
         match fs::read(path.join(MARKER)) {
             Ok(marker) => {
@@ -134,8 +153,10 @@ impl StoreDirectory {
         Ok(place)
     }
 
-    /// Locks the directory of a store that exists, and changes nothing in it. `None`: another
-    /// process has locked it.
+    /// Locks the directory of a store that exists against a server, and changes nothing in it.
+    /// Processes that only read share the lock where the backend lets several of them read: each
+    /// verifies the store itself. `None`: a server, or another process that must be alone, has
+    /// locked it.
     pub(super) fn of_existing(
         path: &Path,
         backend: Backend,
@@ -154,7 +175,12 @@ impl StoreDirectory {
                 check_marker(path, &marker, backend.name())?;
             }
         }
-        match Lock::take(path).and_then(|lock| Ok((lock, lock_folder(path)?))) {
+        let usage = match backend {
+            Backend::Sqlite => Use::Shared,
+            Backend::Sled | Backend::Memory => Use::Alone,
+        };
+        let lock = Lock::take_for(path, usage);
+        match lock.and_then(|lock| Ok((lock, lock_folder(path, usage)?))) {
             Err(OpenError::Locked { .. }) => Ok(None),
             taken => {
                 let (lock, folder) = taken?;

@@ -4,6 +4,7 @@ use std::fs;
 
 use super::batch;
 use super::damage::{Home, fill, zero};
+use crate::place::StoreDirectory;
 use crate::*;
 
 fn text(text: &str) -> Cell {
@@ -181,4 +182,34 @@ async fn a_stopped_store_that_lost_commits_or_is_damaged_answers_no_query() {
         assert!(refused.is_some(), "cut: {is_cut}");
         assert!(store.close().await);
     }
+}
+
+/// Without a mark, only the log tells of the loss.
+#[tokio::test]
+async fn a_backup_and_a_shell_verify_the_log_of_a_stopped_store_beside_a_check() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 0, 40).await;
+    let killed = home.killed();
+    assert!(store.close().await);
+    fs::remove_file(killed.mark()).unwrap();
+    zero(&killed.log(), 32 + 40 * (24 + 4096), 24);
+    let settings = killed.settings();
+    let checked = StoreDirectory::of_existing(&settings.path, settings.backend).unwrap();
+    assert!(checked.is_some());
+    let shell = Shell::open(&settings).err().unwrap();
+    assert!(shell.to_string().contains("the log is damaged"), "{shell}");
+    let source = BackupSource {
+        store: &settings,
+        gateways: &killed.0.path().join("gateways"),
+        settings: None,
+        views: Views::Added,
+    };
+    let made = backup(source, &killed.0.path().join("backup"), 0, &mut |_| {});
+    let refused = made.err().unwrap().to_string();
+    assert!(refused.contains("the log is damaged"), "{refused}");
+    let found = check(&settings, &mut |_| {}).unwrap();
+    assert!(!found.is_running && !found.is_sound(), "{found:?}");
+    let refused = killed.refusal();
+    assert!(matches!(refused, OpenError::Locked { .. }), "{refused}");
 }
