@@ -195,6 +195,7 @@ fn copy_store(
             let copied = sqlite::copy::copy(paths, access, views, throttle, report);
             copied.map(|()| access).map_err(|error| match error {
                 KvError::IndexNotInPlace => MaintenanceError::IndexNotInPlace,
+                KvError::NoRoom => MaintenanceError::NoRoom,
                 damage if damage.is_damage() => MaintenanceError::Damaged {
                     what: from.display().to_string(),
                     faults: damage.to_string(),

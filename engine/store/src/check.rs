@@ -255,6 +255,7 @@ impl<'a> Findings<'a> {
     fn sqlite(&mut self, folder: &Path, access: Access) -> Result<(), MaintenanceError> {
         match sqlite::check::check(folder, access, self) {
             Err(KvError::IndexNotInPlace) => return Err(MaintenanceError::IndexNotInPlace),
+            Err(KvError::NoRoom) => return Err(MaintenanceError::NoRoom),
             Err(error) => self.fault(format!("the database cannot be read: {error}")),
             Ok(()) => {}
         }

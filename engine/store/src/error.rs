@@ -43,7 +43,8 @@ impl From<KvError> for StoreError {
             | KvError::DamagedDatabase(_)
             | KvError::UnreadablePage(_)
             | KvError::NotInPlace(_)
-            | KvError::IndexNotInPlace) => Self::Unavailable {
+            | KvError::IndexNotInPlace
+            | KvError::NoRoom) => Self::Unavailable {
                 reason: error.to_string(),
             },
         }
@@ -167,13 +168,18 @@ pub enum OpenError {
          acknowledged after it is gone. `switchyard serve --accept-loss` does not help here"
     )]
     Backend { path: PathBuf, reason: String },
+    #[error(
+        "the store in {path} does not open: the disk has no room for the index of its log. Nothing \
+         is missing or damaged: free space on that disk, and start again"
+    )]
+    NoRoom { path: PathBuf },
 }
 
 impl OpenError {
     /// Returns whether every later opening fails as well until a person has done something.
     pub fn is_lasting(&self) -> bool {
         match self {
-            Self::Locked { .. } | Self::Backend { .. } => false,
+            Self::Locked { .. } | Self::Backend { .. } | Self::NoRoom { .. } => false,
             Self::Unwritable { source, .. } | Self::Unreadable { source, .. } => {
                 source.kind() == io::ErrorKind::PermissionDenied
             }
@@ -251,6 +257,12 @@ pub enum MaintenanceError {
          other program touch the files of a running server"
     )]
     IndexNotInPlace,
+    /// Also for a store that is sound.
+    #[error(
+        "the store cannot be read now: the disk has no room for the index of its log. This is no \
+         damage: free space on the disk of the store, and try again"
+    )]
+    NoRoom,
     #[error("failed to copy the database: {reason}")]
     Copy { reason: String },
     #[error("failed to {action} {path}")]

@@ -371,6 +371,7 @@ impl MarkPlace {
                     fault: error.to_string(),
                 }
             }
+            KvError::NoRoom => OpenError::NoRoom { path },
             KvError::Failed(_) | KvError::IndexNotInPlace => OpenError::Backend {
                 path,
                 reason: error.to_string(),

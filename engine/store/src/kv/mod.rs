@@ -89,6 +89,9 @@ pub(super) enum KvError {
     /// an older one.
     #[error("the index of the database's log was deleted or changed")]
     IndexNotInPlace,
+    /// The index of the log cannot be made now. The database and its log are as they were.
+    #[error("the disk has no room for the index of the database's log (-shm)")]
+    NoRoom,
     #[error("a row of table {table} whose key begins with \"{kind}\" is damaged: restore a backup")]
     Damaged { table: &'static str, kind: String },
 }
@@ -101,7 +104,7 @@ impl KvError {
             | Self::DamagedDatabase(_)
             | Self::UnreadablePage(_)
             | Self::NotInPlace(_) => true,
-            Self::Failed(_) | Self::IndexNotInPlace => false,
+            Self::Failed(_) | Self::IndexNotInPlace | Self::NoRoom => false,
         }
     }
 }

@@ -436,6 +436,7 @@ impl From<Error> for KvError {
             }
             // The disk failed, or the file was cut off.
             (_, SQLITE_IOERR_READ | SQLITE_IOERR_SHORT_READ) => Self::UnreadablePage(text),
+            (_, rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => Self::NoRoom,
             _ => Self::Failed(text),
         }
     }
@@ -451,6 +452,7 @@ const BUSY: Duration = Duration::from_millis(5);
 mod tests {
     use std::os::unix::fs::MetadataExt as _;
 
+    use super::frames::log_of;
     use super::*;
     use crate::{Backend, Batch, Store, StoreSettings};
 
@@ -462,10 +464,6 @@ mod tests {
             key,
             value: Some(value),
         }
-    }
-
-    fn log_of(directory: &Path) -> PathBuf {
-        directory.join(format!("{FILE}-wal"))
     }
 
     #[test]

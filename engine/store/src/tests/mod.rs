@@ -12,6 +12,7 @@ mod in_place;
 mod index_in_place;
 mod log;
 mod mark_in_place;
+mod no_room;
 mod refusals;
 mod shell;
 mod trials;

@@ -11,11 +11,15 @@
 //! long as one of them is open. So all of them have one [`InPlace`], and all must end before a new
 //! index can be opened. The server trusts no index that it finds: it deletes the file before it
 //! opens the database, and before it empties the log at a stop. SQLite then makes a new index from
-//! the log. Other programs that have the deleted file notice it and end.
+//! the log. Other programs that have the deleted file notice it and end. A deleted index keeps its
+//! blocks while one of them has it. When the disk has no room for another one, the server voids the
+//! headers of the index instead: SQLite then makes it again from the log in the same file, with the
+//! locks that SQLite has for that.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -121,7 +125,7 @@ impl InPlace {
             lost = used.index.filter(|_| is_lost);
         }
         if opener == Opener::Server {
-            delete_index(folder)?;
+            renew_index(folder)?;
         }
         let made = || found(&index_of(folder)).map(|index| index.map(|index| made_file(&index)));
         let index = made()?;
@@ -205,14 +209,42 @@ impl InPlace {
     }
 }
 
-fn delete_index(folder: &Path) -> Result<(), KvError> {
+/// Deletes the index, or voids its headers when the disk has no room for another one.
+fn renew_index(folder: &Path) -> Result<(), KvError> {
     let index = index_of(folder);
-    remove_file(&index).map_err(|error| {
+    let length = found(&index)?.map_or(0, |index| index.len());
+    let renewed = match length < INDEX_PART || has_room_for_index(folder) {
+        true => remove_file(&index),
+        false => void(&index),
+    };
+    renewed.map_err(|error| {
         let path = index.display();
         KvError::Failed(format!(
             "{path} cannot be deleted, delete it yourself: {error}"
         ))
     })
+}
+
+/// Whether the disk has room for an index of the log beside the one that is there.
+fn has_room_for_index(folder: &Path) -> bool {
+    let log = fs::metadata(frames::log_of(folder)).map_or(0, |log| log.len());
+    let parts = log / (FRAMES_OF_PART * frames::FRAME_BYTES as u64) + 1;
+    let draft = index_of(folder).with_added_extension("new");
+    let written = File::create(&draft).and_then(|file| {
+        (0..parts)
+            .try_for_each(|part| file.write_all_at(&[0; INDEX_PART as usize], part * INDEX_PART))
+    });
+    let removed = remove_file(&draft);
+    !written
+        .and(removed)
+        .is_err_and(|error| NO_ROOM.contains(&error.kind()))
+}
+
+/// Overwrites both headers of an index. The next connection makes its content from the log. What
+/// follows the headers stays: reads that are in progress are noted there.
+fn void(index: &Path) -> io::Result<()> {
+    let file = File::options().write(true).open(index)?;
+    file.write_all_at(&[0; INDEX_HEADERS], 0)
 }
 
 fn made_file(file: &fs::Metadata) -> MadeFile {
@@ -226,6 +258,18 @@ impl UsedDatabase {
     }
 }
 
+/// Bytes of an index that SQLite adds at a time, and of its two headers:
+/// <https://www.sqlite.org/walformat.html#the_wal_index_file_format>.
+const INDEX_PART: u64 = 32 * 1024;
+const INDEX_HEADERS: usize = 2 * 48;
+/// Frames of the log in each part of an index; the first one has fewer.
+const FRAMES_OF_PART: u64 = 4062;
+/// Errors of a file that cannot grow.
+const NO_ROOM: [io::ErrorKind; 3] = [
+    io::ErrorKind::StorageFull,
+    io::ErrorKind::QuotaExceeded,
+    io::ErrorKind::FileTooLarge,
+];
 /// How long a server waits for readers of its process to end.
 const READERS_END: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(20);

@@ -107,6 +107,7 @@ impl Shell {
         let opened: Result<_, KvError> = open();
         opened.map(Self).map_err(|error| match error {
             KvError::IndexNotInPlace => MaintenanceError::IndexNotInPlace,
+            KvError::NoRoom => MaintenanceError::NoRoom,
             error => MaintenanceError::Query {
                 reason: error.to_string(),
             },
