@@ -118,9 +118,12 @@ impl Mark {
             let written = record.write(kv, reached);
             written.map_err(|WriteFailed { error, .. }| place.refusal(&error))?;
         }
-        if !matches!(found, Found::Point(point) if point == reached) {
-            place.make(reached).map_err(unwritable)?;
+        match found {
+            Found::Point(point) if point == reached => Ok(()),
+            Found::Point(point) if point.store == reached.store => place.move_on(point, reached),
+            Found::Point(_) | Found::Damaged | Found::Nothing => place.make(reached),
         }
+        .map_err(unwritable)?;
         let file = File::options().write(true).open(&place.mark);
         Ok(Self {
             file: file.map_err(unwritable)?,
@@ -377,6 +380,21 @@ impl MarkPlace {
                 reason: error.to_string(),
             },
         })
+    }
+
+    /// Moves the mark durably from one group of its store to a later one. That takes no room: a
+    /// store whose disk is full is opened too. The line that has `from` is the last that is
+    /// written: a write that is cut short leaves one of both groups.
+    fn move_on(&self, from: Point, to: Point) -> io::Result<()> {
+        let file = File::options().write(true).open(&self.mark)?;
+        let write = |group: u64| {
+            file.write_all_at(to.line().as_bytes(), group % OWN_LINES as u64 * SECTOR)?;
+            // The end of the store before a restored one: this store has groups of its own now.
+            file.set_len(OWN_LINES as u64 * SECTOR)?;
+            file.sync_all()
+        };
+        write(from.sequence + 1)?;
+        write(from.sequence)
     }
 
     /// Makes the mark durably, in place of an older one.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::damage::{Home, fill, zero};
 use super::logged;
 use crate::kv::memory::Memory;
-use crate::mark::{KnownLoss, Mark, MarkPlace};
+use crate::mark::{Found, KnownLoss, Mark, MarkPlace};
+use crate::point::Point;
 use crate::*;
 
 type Harm = fn(&Home, &[u8]);
@@ -189,5 +190,34 @@ async fn the_mark_of_another_store_is_warned_of_once() {
         assert_eq!(said.lines().count(), 1, "{round}: {said}");
         fs::write(home.mark(), &own).unwrap();
         assert_eq!(logged(|| mark.keep()), "", "{round}: it is the right one");
+    }
+}
+
+/// On a full disk no second file can be made. A folder of its name stands for that.
+#[tokio::test]
+async fn a_mark_that_is_behind_at_a_start_is_moved_on_in_its_place() {
+    for (behind, is_restored) in [(1, false), (2, false), (1, true), (40, true)] {
+        let (home, _store, _) = filled().await;
+        let killed = home.killed();
+        let place = MarkPlace::of(&killed.settings().path);
+        let Found::Point(end) = place.read().unwrap() else {
+            panic!("it is readable");
+        };
+        let older = Point::new(end.store, end.sequence - behind, end.at);
+        let before = is_restored.then(|| Point::new(ulid::Ulid::nil(), 7, end.at));
+        place.make_after(older, before).unwrap();
+        let draft = killed.mark().with_added_extension("new");
+        fs::create_dir(&draft).unwrap();
+        let store = killed.open();
+        let content = fs::read(killed.mark()).unwrap();
+        assert_eq!(content.len(), 1024);
+        for line in content.chunks(512) {
+            assert_eq!(Point::of_line(line), Some(end), "{behind} behind");
+        }
+        assert_eq!(place.end().unwrap(), Some(end), "{behind} behind");
+        fill(&store, 60, 61).await;
+        assert!(store.close().await);
+        let reached = place.end().unwrap().map(|end| end.sequence);
+        assert_eq!(reached, Some(end.sequence + 1), "{behind} behind");
     }
 }
