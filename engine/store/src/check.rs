@@ -22,7 +22,7 @@ use switchyard_core::time::Timestamp;
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Whether another process had the store open.
+    /// Whether a server had the store open.
     pub is_running: bool,
     /// Rows of each table.
     pub rows: Vec<(Table, u64)>,

@@ -149,8 +149,8 @@ impl MoneyReport {
     }
 }
 
-/// Id of the charge for which a part without an id counts. `None`: after the end it brings no charge
-/// back beside another one.
+/// Id of the charge for which a part without an id counts. `None`: after the end of the attempt, it
+/// brings no reversed charge back beside another one.
 fn id_of_part(attempt: &Attempt) -> Option<String> {
     let id = attempt.provider_id.clone();
     let is_back = |charge: &Charge| charge.is_taken_back && charge.id == id;
