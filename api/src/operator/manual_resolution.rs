@@ -371,6 +371,7 @@ mod tests {
             contradicting: Vec::new(),
             decided: Vec::new(),
             replaced: Vec::new(),
+            replaced_parts: Vec::new(),
             is_taken_back: false,
         };
         for (charges, is_taken) in [
@@ -407,6 +408,7 @@ mod tests {
             contradicting: Vec::new(),
             decided: Vec::new(),
             replaced: Vec::new(),
+            replaced_parts: Vec::new(),
             is_taken_back: false,
         }];
         assert!(checked(&tx, twice));

@@ -368,18 +368,21 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
         contradicting,
         decided,
         replaced,
+        replaced_parts,
         is_taken_back,
     } = charge;
     key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
     key.push(amount.map_or(0, |sum| Sum::of(sum) as u8 + 1));
-    key.extend([contradicting, decided, replaced].map(|sums| sums_code(sums)));
+    let sums = [contradicting, decided, replaced, replaced_parts];
+    key.extend(sums.map(|sums| sums_code(sums)));
     let facts = [is_part, is_recorded, is_unclear, is_taken_back];
     key.push(flags(facts.map(|is_so| *is_so)));
 }
 
 fn read_charge(read: &mut Reader<'_>) -> Charge {
     let [id, amount] = [0; 2].map(|_| read.byte().checked_sub(1));
-    let [contradicting, decided, replaced] = [0; 3].map(|_| decoded_sums(read.byte()));
+    let sums = [0; 4].map(|_| decoded_sums(read.byte()));
+    let [contradicting, decided, replaced, replaced_parts] = sums;
     let [is_part, is_recorded, is_unclear, is_taken_back, ..] = read.flags();
     let sum = |place: u8| Sum::NAMED[usize::from(place)].amount();
     Charge {
@@ -391,6 +394,7 @@ fn read_charge(read: &mut Reader<'_>) -> Charge {
         contradicting,
         decided,
         replaced,
+        replaced_parts,
         is_taken_back,
     }
 }

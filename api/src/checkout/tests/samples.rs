@@ -228,6 +228,7 @@ fn reported(amount: Amount) -> Charge {
         contradicting: Vec::new(),
         decided: Vec::new(),
         replaced: Vec::new(),
+        replaced_parts: Vec::new(),
         is_taken_back: false,
     }
 }
@@ -445,6 +446,7 @@ pub fn charged(mut tx: Transaction) -> Transaction {
             contradicting: Vec::new(),
             decided: Vec::new(),
             replaced: Vec::new(),
+            replaced_parts: Vec::new(),
             is_taken_back: false,
         };
         let is_recorded = attempt.captured.is_some();

@@ -38,10 +38,14 @@ pub struct Charge {
     /// Reported amounts that a person knew when they recorded another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<Amount>,
-    /// Amounts that were taken back and then replaced by another one, each once. A report of one of
-    /// them is an old one.
+    /// Amounts of finished charges that were taken back and then replaced by another one, each once.
+    /// A report of one of them is an old one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Amount>,
+    /// The same of charges of which only parts were reported. A report of such a part is an old one;
+    /// a report of the finished charge is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced_parts: Vec<Amount>,
     /// Whether the latest report is that the provider took it back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken_back: bool,
@@ -217,7 +221,10 @@ pub(super) fn is_known_part(attempt: &Attempt, id: Option<&str>, part: Option<Am
     let is_it = |charge: &&Charge| id.is_some() && charge.id.as_deref() == id;
     let charge = attempt.charges.iter().find(is_it);
     let is_known = |charge: &Charge| !charge.is_taken_back && charge.amount == part;
-    let was_replaced = |charge: &Charge| part.is_some_and(|part| charge.replaced.contains(&part));
+    let was_replaced = |charge: &Charge| {
+        let mut old = charge.replaced.iter().chain(&charge.replaced_parts);
+        old.any(|old| Some(*old) == part)
+    };
     charge.is_some_and(|charge| was_replaced(charge) || (charge.is_part && is_known(charge)))
 }
 
@@ -384,6 +391,7 @@ impl Charge {
             contradicting: Vec::new(),
             decided: Vec::new(),
             replaced: Vec::new(),
+            replaced_parts: Vec::new(),
             is_taken_back: false,
         }
     }
@@ -409,6 +417,14 @@ impl Charge {
         let is_larger = |known: Amount| amount.partial_cmp(&known) == Some(Ordering::Greater);
         let is_no_more = self.amount.is_some_and(|known| !is_larger(known));
         self.contradicting.contains(&amount) || (self.has_all_contradictions() && is_no_more)
+    }
+
+    /// Whether a report of `amount` is one that was superseded, and is delivered again.
+    fn had(&self, amount: Amount, is_part: bool) -> bool {
+        let old = [&self.contradicting, &self.decided, &self.replaced];
+        let parts = Some(&self.replaced_parts).filter(|_| is_part);
+        let mut old = old.into_iter().chain(parts);
+        old.any(|amounts| amounts.contains(&amount))
     }
 
     /// Whether no further contradicting amount is kept.
@@ -439,11 +455,9 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     charge.id = charge.id.take().or_else(|| id.map(str::to_owned));
     // Reports that contradict each other may be delivered again, in any order, also after a
     // reversal.
-    let old = [&charge.contradicting, &charge.decided, &charge.replaced];
-    let is_known = |amount: Amount| old.iter().any(|amounts| amounts.contains(&amount));
     let is_one_too_many =
         charge.has_all_contradictions() && is_in_other_currency(amount, charge.amount);
-    let is_known = is_one_too_many || amount.is_some_and(is_known);
+    let is_known = is_one_too_many || amount.is_some_and(|amount| charge.had(amount, is_part));
     let was_part = charge.is_part;
     charge.is_part &= is_part;
     if is_known {
@@ -466,7 +480,11 @@ fn moved(charges: &mut Vec<Charge>, id: Option<&str>, amount: Option<Amount>, is
     };
     if charge.is_taken_back {
         if counts != charge.amount {
-            add(&mut charge.replaced, charge.amount);
+            let replaced = match was_part {
+                true => &mut charge.replaced_parts,
+                false => &mut charge.replaced,
+            };
+            add(replaced, charge.amount);
             charge.amount = counts;
             charge.is_unclear &= is_part;
             add(&mut charge.contradicting, contradicting);

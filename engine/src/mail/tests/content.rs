@@ -152,6 +152,7 @@ async fn a_mail_names_the_fee_that_a_payer_added_to_a_transfer_whatever_the_prov
             contradicting: Vec::new(),
             decided: Vec::new(),
             replaced: Vec::new(),
+            replaced_parts: Vec::new(),
             is_taken_back: false,
         });
         tx.attempts.push(attempt);
@@ -233,6 +234,7 @@ pub(super) fn with_cases(mut tx: Transaction, reasons: &[CaseReason]) -> Transac
             contradicting: Vec::new(),
             decided: Vec::new(),
             replaced: Vec::new(),
+            replaced_parts: Vec::new(),
             is_taken_back: reasons.contains(&CaseReason::SuccessContradicted),
         }));
     tx.attempts.push(attempt);
@@ -518,6 +520,7 @@ async fn the_merchant_is_told_which_of_two_payments_to_return() {
         contradicting: Vec::new(),
         decided: Vec::new(),
         replaced: Vec::new(),
+        replaced_parts: Vec::new(),
         is_taken_back: false,
     });
     let second = tx.attempts.last_mut().unwrap();

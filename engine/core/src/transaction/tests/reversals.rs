@@ -279,6 +279,32 @@ fn a_sum_that_came_after_others_were_taken_back_has_a_case() {
     assert!(open_cases(&world).contains(&(CaseReason::AmountDiffers, Some(2_000))));
 }
 
+/// Coins that were seen and went, then another sum: when they come for good, they are money.
+#[test]
+fn a_part_that_another_sum_replaced_is_money_when_it_is_finished() {
+    let mut world = payment_after([usd("P2", 2_500)]);
+    let attempt = world.current();
+    let later = [part(1_000), reversed("P1"), usd("P1", 900)];
+    tell(&mut world, attempt, later);
+    let before = world.tx.cases.len();
+    tell(&mut world, attempt, [usd("P1", 1_000)]);
+    let charge = &world.tx.attempts[0].charges[1];
+    assert_eq!(charge.amount, Some(amount(1_000)));
+    assert!(!charge.is_taken_back);
+    assert!(
+        world.tx.cases.len() > before
+            || open_cases(&world).iter().any(|case| case.1 == Some(1_000))
+    );
+    let reports = [
+        part(1_000),
+        reversed("P1"),
+        usd("P1", 900),
+        usd("P1", 1_000),
+    ];
+    let rounds = rounds(world, &reports, false);
+    assert_eq!(rounds[5], rounds[7], "{rounds:?}");
+}
+
 #[test]
 fn the_captured_amount_that_another_one_replaced_is_no_money_again() {
     let mut world = payment_after([usd("P1", 2_500)]);
