@@ -43,10 +43,11 @@ pub(super) async fn ask(
     if engine.callbacks().was_unanswered_after(attempt.id, pause) {
         return Ok(Some(later(engine, callback, why)));
     }
+    let asked = Some(asked_at);
     let verdict = match processing::query(engine, tx, attempt).await {
-        money if money.reports_money() => apply(engine, tx, attempt, money).await,
+        money if money.reports_money() => apply(engine, tx, attempt, (money, asked)).await,
         declined @ Outcome::Declined(_) if has_succeeded => {
-            apply(engine, tx, attempt, declined).await
+            apply(engine, tx, attempt, (declined, asked)).await
         }
         Outcome::Unknown { .. } => {
             engine
@@ -57,10 +58,10 @@ pub(super) async fn ask(
         _ if has_succeeded => end("The attempt has ended, and the provider does not take it back."),
         // The attempt may still collect money: no other attempt may start.
         found @ Outcome::Pending { .. } if attempt.state == AttemptState::NotSent => {
-            apply(engine, tx, attempt, found).await
+            apply(engine, tx, attempt, (found, asked)).await
         }
         // A report of money may name this id alone.
-        named if is_new_id(tx, attempt, &named) => apply(engine, tx, attempt, named).await,
+        named if is_new_id(tx, attempt, &named) => apply(engine, tx, attempt, (named, asked)).await,
         Outcome::Succeeded { .. }
         | Outcome::Declined(_)
         | Outcome::NotSent { .. }

@@ -416,7 +416,7 @@ async fn act_on(
             hint(engine, callback, tx, attempt, Hint::of(&why)).await
         }
         Some(outcome) if found.is_trusted && outcome.reports_money() => {
-            apply(engine, tx, attempt, outcome).await
+            apply(engine, tx, attempt, (outcome, None)).await
         }
         Some(outcome) if found.is_trusted && is_named => {
             let takes_back = matches!(outcome, Outcome::Declined(_));
@@ -428,7 +428,7 @@ async fn act_on(
             let is_new = id.is_some_and(|id| !tx.ids_of(attempt).contains(&id));
             let verdict = match why {
                 Some(why) => hint(engine, callback, tx, attempt, Hint { why, takes_back }).await?,
-                None => apply(engine, tx, attempt, outcome).await?,
+                None => apply(engine, tx, attempt, (outcome, None)).await?,
             };
             Ok(match verdict {
                 Some(Verdict::End { note, .. }) if takes_back && is_new => {
@@ -445,12 +445,12 @@ async fn act_on(
 }
 
 /// Sends a verified outcome to the transaction, like the result of a query. `None`: not before our
-/// own call has ended.
+/// own call has ended. `asked_at`: when the query that brought the outcome began.
 pub(super) async fn apply(
     engine: &Engine,
     tx: &Transaction,
     attempt: &Attempt,
-    outcome: Outcome,
+    (outcome, asked_at): (Outcome, Option<Timestamp>),
 ) -> Result<Option<Verdict>, EngineError> {
     // An outcome without money waits until our own call has ended. A decline starts the next
     // candidate. A pending attempt may be queried, and the query could return the decline while our
@@ -464,7 +464,7 @@ pub(super) async fn apply(
         attempt: attempt.id,
         outcome,
         gateway_state: None,
-        asked_at: None,
+        asked_at,
     };
     let taken = engine.registry().send(engine, tx.id, answer).await;
     engine.watchers().answered(tx.id);
