@@ -6,9 +6,11 @@ import test from 'node:test';
 
 import { pay, PHONE } from './checkout-steps.mjs';
 import { axeFindsNothing, pagesFit, printed } from './console-steps.mjs';
-import { PAYS, accessibilityProblems, eventually, openBrowser, screenshotPath, startServer } from './harness.mjs';
+import {
+  PAYS, accessibilityProblems, eventually, openBrowser, screenshotPath, startServer,
+} from './harness.mjs';
 
-/** The page of a link fits and has no problem of accessibility, in light and dark, in both languages. */
+/** The page of a link fits and is accessible, in light and dark, in both languages. */
 async function payersPageFits(browser, address, name) {
   const context = await browser.newContext({ locale: 'en', bypassCSP: true });
   const page = await context.newPage();
@@ -20,7 +22,8 @@ async function payersPageFits(browser, address, name) {
         await page.goto(`${address}?lang=${lang}`);
         const form = `${name}-${viewport.width}-${colorScheme}-${lang}`;
         await page.screenshot({ path: screenshotPath(form), fullPage: true });
-        const wide = await page.locator('html').evaluate((root) => root.scrollWidth - root.clientWidth);
+        const root = page.locator('html');
+        const wide = await root.evaluate((html) => html.scrollWidth - html.clientWidth);
         assert.equal(wide, 0, `${form} is ${wide} px too wide`);
         assert.deepEqual(await accessibilityProblems(page), [], form);
       }
@@ -43,7 +46,8 @@ test('a payment link is created, paid, followed and disabled, without script', a
 
   await page.getByRole('link', { name: 'New payment link' }).click();
   const form = page.url();
-  await page.getByLabel('Title').fill('A donation for a very long roof of the school of the village of Abomey-Calavi');
+  const title = 'A donation for a very long roof of the school of the village of Abomey-Calavi';
+  await page.getByLabel('Title').fill(title);
   await page.getByLabel('Currency', { exact: true }).selectOption('USD');
   await page.getByLabel('Least amount').fill('many');
   await page.getByLabel('Largest amount').fill('1000');
@@ -65,7 +69,8 @@ test('a payment link is created, paid, followed and disabled, without script', a
   await axeFindsNothing(browser, context, pages);
   await payersPageFits(browser, address, 'payment-link');
 
-  const visitor = await browser.newContext({ javaScriptEnabled: false, viewport: PHONE, locale: 'en' });
+  const withoutScript = { javaScriptEnabled: false, viewport: PHONE, locale: 'en' };
+  const visitor = await browser.newContext(withoutScript);
   const payer = await visitor.newPage();
   await payer.goto(address);
   await payer.getByLabel('Amount in USD').fill('5,49');

@@ -19,7 +19,7 @@ pub struct ProviderIdentity {
 pub(crate) struct BoundIdentity {
     pub issuer: String,
     pub subject: String,
-    /// Whether a sign-in has had a second factor of the provider. From then on each one needs it, or
+    /// Whether a sign-in has had a second factor of the provider. After that, each one needs it or
     /// the user's own.
     pub has_second_factor: bool,
 }

@@ -218,7 +218,8 @@ impl Users {
     }
 
     /// Accepts an invitation of the signed-in user, who gets one more role. Other sessions of the
-    /// user end. Without the session, whoever holds the link could change the roles of the user.
+    /// user end. Without the session, a person who holds the link could change the roles
+    /// of the user.
     pub async fn accept_invitation_as(
         &self,
         who: &Identity,

@@ -38,12 +38,12 @@ pub struct Charge {
     /// Reported amounts that a person knew when they recorded another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<Amount>,
-    /// Amounts of finished charges that were taken back and then replaced by another one, each once.
-    /// A report of one of them is an old one.
+    /// Amounts of finished charges that were taken back and then replaced by another one, each
+    /// once. A report of one of them is an old one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Amount>,
-    /// The same of charges of which only parts were reported. A report of such a part is an old one;
-    /// a report of the finished charge is none.
+    /// The same of charges of which only parts were reported. A report of such a part is an old
+    /// one; a report of the finished charge is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced_parts: Vec<Amount>,
     /// Whether the latest report is that the provider took it back.

@@ -184,7 +184,7 @@ async fn a_stopped_store_that_lost_commits_or_is_damaged_answers_no_query() {
     }
 }
 
-/// Without a mark, only the log tells of the loss.
+/// Without a mark, only the log shows the loss.
 #[tokio::test]
 async fn a_backup_and_a_shell_verify_the_log_of_a_stopped_store_beside_a_check() {
     let home = Home::new();

@@ -130,7 +130,7 @@ async fn a_weak_password_leaves_the_link_unused() {
     world.users.link(token).unwrap();
 }
 
-/// Whoever holds the link, the inviting owner for one, must not change the roles of the user.
+/// The link alone, which the inviting owner has too, must not change the roles of the user.
 #[tokio::test]
 async fn an_existing_user_accepts_in_their_own_session_only() {
     let world = World::new().await;
@@ -146,7 +146,7 @@ async fn an_existing_user_accepts_in_their_own_session_only() {
     assert!(matches!(anybody.await, Err(UsersError::NotPossible(_))));
     let as_ada = world.users.accept_invitation_as(&ada, token).await;
     assert!(matches!(as_ada, Err(UsersError::LinkExpired)));
-    assert!(world.users.live_user(&who).is_ok(), "nobody is signed out");
+    assert!(world.users.live_user(&who).is_ok(), "no session has ended");
     let accepted = world.users.accept_invitation_as(&who, token).await;
     let changed = accepted.unwrap();
     assert_eq!(changed.role_in(Some(account(ACME))), Some(Role::Support));

@@ -111,7 +111,7 @@ fn a_payment_that_a_person_called_failed_fails_once_the_other_connections_deny_i
     assert_eq!(world.tx.status(), Status::Failed);
 }
 
-/// Nothing left the engine by a person's statement: the payment is as payable as before.
+/// The person states that nothing left the engine: the payment is as payable as before.
 #[test]
 fn a_presumed_attempt_that_a_person_calls_never_sent_leaves_the_payment_open() {
     let mut world = restored(3);
