@@ -64,8 +64,8 @@ async fn list(
 /// fixed, and pay on the checkout page. Amounts, methods, metadata and the return URL are checked
 /// as those of `POST /v1/payments/initialize`. Payments of the link have its id under the key
 /// `payment_link` of their metadata. A limited number of uses counts successful payments; a payment
-/// that may still succeed holds a use, at most 30 minutes: a payer is never charged for a use too
-/// many.
+/// that may still succeed holds a use for 30 minutes, and until the result of an attempt at a
+/// provider. A repeated request creates another link.
 /// Action: `manage_payment_links`.
 #[utoipa::path(
     post,

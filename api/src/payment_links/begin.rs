@@ -62,14 +62,17 @@ impl From<ApiError> for NotBegun {
     }
 }
 
-/// Begins the payment of a form, once. `form`: random characters that the page gave the form.
+/// Begins the payment of a form, once. `token`: random characters that the page gave the form. The
+/// store has only their hash, so that nobody can find the payer's entries by their hash.
 pub async fn begin(
     (state, users): (&ApiState, &Users),
     link: &PaymentLink,
-    form: &str,
+    token: &str,
     payer: &Payer,
     context: ClientContext,
 ) -> Result<TransactionId, NotBegun> {
+    let form = &Fingerprint::of(token).to_string();
+    let content = content_of(token, payer);
     let mut tries = TRIES;
     loop {
         // Held until the commit of the payment, so that payers take the last uses one by one.
@@ -77,7 +80,6 @@ pub async fn begin(
             Some(_) => Some(users.lock_payment_link(link.id).await),
             None => None,
         };
-        let content = content_of(payer);
         // A form that is sent again leads to its payment, also when the link is closed by now.
         if let Some(began) = users.payment_of_form(link.id, form).await? {
             return match began.content == content {
@@ -183,11 +185,12 @@ fn read(
     Ok(NewPayment { expires_in, ..new })
 }
 
-/// Hash of what a form says.
-fn content_of(payer: &Payer) -> Fingerprint {
+/// Hash of the entries of a form with its token.
+fn content_of(token: &str, payer: &Payer) -> Fingerprint {
     let phone = payer.phone.as_deref().unwrap_or_default();
     let parts = [
         LINK,
+        token,
         &payer.amount,
         &payer.email,
         &payer.first_name,

@@ -19,17 +19,32 @@ pub use self::uses::{UsesNow, transactions, uses};
 use crate::operator::Refused;
 
 /// An amount as people type it, in the form that the parsers of amounts read: digits with a point
-/// for decimals. `None`: it is no amount, or could be two.
+/// for decimals. Spaces separate groups of three digits. `None`: it could be two amounts. The
+/// parsers refuse other texts.
 pub fn typed_amount(text: &str, currency: Currency) -> Option<String> {
-    let digits: String = text.split_whitespace().collect();
-    let mut marks = digits.match_indices([',', '.']);
-    let (first, second) = (marks.next(), marks.next());
-    match (first, second) {
-        (None, _) => Some(digits),
-        // "1,250" and "1.250" are 1250 to some people, and 1.25 to others.
-        (Some((at, _)), None) if digits.len() - at == 4 && currency.decimals() < 3 => None,
-        (Some(_), None) => Some(digits.replace(',', ".")),
-        (Some(_), Some(_)) => None,
+    let text = text.trim();
+    let (whole, decimals) = match text.find([',', '.']) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    };
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut groups = whole.split_whitespace();
+    let first = groups.next().unwrap_or_default();
+    let is_grouped = groups.clone().next().is_some();
+    if is_grouped && (first.len() > 3 || !groups.all(|group| group.len() == 3)) {
+        return None;
+    }
+    let whole: String = whole.split_whitespace().collect();
+    let Some(decimals) = decimals else {
+        return Some(whole);
+    };
+    // "1,250" and "1.250" are 1250 to some people, and 1.25 to others.
+    let could_be_thousands = decimals.len() == 3 && currency.decimals() < 3;
+    // More zeros than the currency has decimals are a slip, and change the amount if they are none.
+    let is_padded = decimals.len() > usize::from(currency.decimals()) && decimals.ends_with('0');
+    match are_digits(decimals) && !could_be_thousands && !is_padded {
+        true => Some(format!("{whole}.{decimals}")),
+        false => None,
     }
 }
 
@@ -78,6 +93,13 @@ mod tests {
             ("1.250", "XOF", None),
             ("1,250", "TND", Some("1.250")),
             ("1,250.50", "USD", None),
+            ("10 50", "USD", None),
+            ("1.250 000", "USD", None),
+            ("1,0000", "XOF", None),
+            ("25.0", "XOF", None),
+            ("25.555", "KWD", Some("25.555")),
+            ("25.5555", "USD", Some("25.5555")),
+            ("1e3", "USD", Some("1e3")),
             ("many", "USD", Some("many")),
             ("", "USD", Some("")),
         ];
