@@ -233,7 +233,7 @@ async fn of_eight_payers_at_once_as_many_pay_as_the_link_allows() -> anyhow::Res
     ensure!(begun.len() == 3, "{begun:?}");
     let (status, page) = text(&payer, &link.page).await?;
     ensure!(
-        status == 409 && page.contains("Others are paying"),
+        status == 409 && page.contains("All uses of this link are taken"),
         "{status}"
     );
     // A use whose payment does not succeed is free again.
