@@ -373,8 +373,7 @@ fn write_charge(key: &mut Vec<u8>, charge: &Charge) {
     } = charge;
     key.push(id.as_deref().map_or(0, |id| id_number(id) + 1));
     key.push(amount.map_or(0, |sum| Sum::of(sum) as u8 + 1));
-    let sums = [contradicting, decided, replaced, replaced_parts];
-    key.extend(sums.map(|sums| sums_code(sums)));
+    key.extend([contradicting, decided, replaced, replaced_parts].map(|sums| sums_code(sums)));
     let facts = [is_part, is_recorded, is_unclear, is_taken_back];
     key.push(flags(facts.map(|is_so| *is_so)));
 }

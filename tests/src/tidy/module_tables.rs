@@ -96,6 +96,7 @@ pub(super) const USERS: &[Uses] = &[
             "error",
             "link",
             "password",
+            "refusal",
             "role",
             "rows",
             "user",
