@@ -63,7 +63,7 @@ impl From<ApiError> for NotBegun {
 }
 
 /// Begins the payment of a form, once. `token`: random characters that the page gave the form. The
-/// store has only their hash, so that nobody can find the payer's entries by their hash.
+/// store has only their hash, and the hash of the entries is made with the characters.
 pub async fn begin(
     (state, users): (&ApiState, &Users),
     link: &PaymentLink,

@@ -40,7 +40,7 @@ pub fn typed_amount(text: &str, currency: Currency) -> Option<String> {
     };
     // "1,250" and "1.250" are 1250 to some people, and 1.25 to others.
     let could_be_thousands = decimals.len() == 3 && currency.decimals() < 3;
-    // More zeros than the currency has decimals are a slip, and change the amount if they are none.
+    // "1,0000" has more decimals than any currency: the comma may separate thousands.
     let is_padded = decimals.len() > usize::from(currency.decimals()) && decimals.ends_with('0');
     match are_digits(decimals) && !could_be_thousands && !is_padded {
         true => Some(format!("{whole}.{decimals}")),

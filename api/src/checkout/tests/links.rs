@@ -28,7 +28,7 @@ use crate::state::{ApiState, ConsoleAccess, HttpSettings};
 
 const PASSWORD: &str = "violet teapots hum softly";
 
-/// Sealer of tests, in which nobody has a second factor.
+/// Sealer of tests without second factors.
 struct NoSealer;
 
 impl Sealer for NoSealer {
